@@ -615,8 +615,8 @@ class PublicFacts:
     public number of rows or persons, or ``n_public`` under add-remove. ``labels`` are the sorted classes, None for
     a target of numbers; ``assumptions`` are what the certificate has to assume for these facts to be public.
     ``columns`` are those that the caller fixed, in increasing order (None: all may be used). ``person_column`` is
-    the name of the column of keys, and ``person_digest`` that of their set, None under add-remove, where the set is
-    private.
+    the name of the column of keys, and ``person_digest`` a digest of their set, None under add-remove, where the
+    set is private.
     """
 
     n_rows: int | None

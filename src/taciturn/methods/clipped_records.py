@@ -152,11 +152,7 @@ class LatticeCoefficients:
 
     @classmethod
     def of(cls, coefficients: FloatArray, constant: int, centre: FloatArray | None) -> LatticeCoefficients:
-        """One row per output; the last is that of a constant column, if it is not zero.
-
-        The lattice leaves room for exact margins: half of what they allow, and rounding adds less than the other half,
-        so that partial sums stay below 2**53.
-        """
+        """One row per output, the constant's column last; exact margins stay below 2**53, rounding included."""
         weights = coefficients[:, :-1] if constant else coefficients
         largest = float(np.abs(weights).sum(axis=1).max(initial=0.0))
         bits = 36 - math.frexp(largest)[1] if largest > 0.0 else 0
@@ -547,10 +543,7 @@ class ClippedRecords:
     def score_matrix(
         self, coefficients: FloatArray, product_bound: float, row_squared: int, persons: PersonRows | None = None
     ) -> IntArray:
-        """The Gram matrix of the terms of :meth:`sums`, whose norms are at most ``product_bound``.
-
-        Their squares are in units of ``row_squared``. The term of a person is the sum of those of its rows.
-        """
+        """The Gram matrix of the terms of :meth:`sums`, added up by person; ``row_squared`` is ``product_bound**2``."""
         weights = self.weights(self.margins(coefficients))[:, 0]
         unit = _ROOM * math.sqrt(row_squared) / product_bound
         exact, width = self.clipping.product_bound is None, self.clipping.width
@@ -559,10 +552,7 @@ class ClippedRecords:
         return sum_outer_products_of_persons(self._dense_rows, weights, unit, persons, width, row_squared, exact=exact)
 
     def _gram(self, scales: FloatArray, row_squared: int, *, exact: bool = False) -> IntArray:
-        """The Gram matrix of rows times scales, whose squared norms are at most ``row_squared``.
-
-        Those of a person with m rows are divided by the root of m, so that their squared norms add up to no more.
-        """
+        """The Gram matrix of scaled rows within ``row_squared``; m rows of a person are divided by the root of m."""
         if self._counts is not None:
             scales = scales / np.sqrt(self._counts)
         return sum_outer_products(self._dense_rows, scales, self.clipping.width, row_squared, exact=exact)

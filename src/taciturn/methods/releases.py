@@ -320,10 +320,7 @@ class Releases:
     def joint_noise(
         self, product: float, what: str, share: float, values: int, count: int = 1
     ) -> tuple[int, int | None, RoundedGaussian | None]:
-        """For jointly clipped sums: what stands for a derivative at its bound, the bound on products, and the noise.
-
-        ``product`` is as in :func:`~taciturn.methods.releases.joint_noise`. Without noise nothing is clipped.
-        """
+        """The integer for a derivative at its bound, the bound on products (none without noise), and the noise."""
         multiplier = self._budget.gaussian(what, share, count, values * DISTANCE_PER_VALUE)
         if not self._budget.private:
             return LARGEST_WEIGHT // 2, None, None

@@ -286,11 +286,9 @@ class TargetMagnitudes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowNorms:
-    """L2 norms of the rows less a public centre, in units of scaled features.
+    """L2 norms of the rows less a public centre, in scaled units; the loss decides which records are null.
 
-    The loss decides which records are null; the others are as in :func:`~taciturn.methods.clipped_records.row_norms`.
-    Rows of zeros are left out, unless they are asked for: they tell nothing about what the others' weights should be
-    clipped to.
+    Rows of zeros are left out unless they are asked for: they say nothing about where others should be clipped.
     """
 
     loss: Loss
@@ -334,10 +332,9 @@ class KeptShares:
 
 
 def largest_row_norm(source: Source, norms: RowNorms) -> float:
-    """The largest row norm, exactly; 0 without any record. For fits without privacy.
+    """The largest row norm, exactly, 0 without records: for fits without privacy.
 
-    Squared norms are integers in lattice units. The search counts how many rows are beyond some of them, and goes on
-    between the largest that some row passes and the smallest that none does.
+    The search is a bisection over squared norms, integers in lattice units, by counts of the rows beyond them.
     """
     n_columns = source.n_features if norms.columns is None else norms.columns.size
     # Entries less a centre are at most two.

@@ -79,10 +79,7 @@ class TargetMedians:
 
     @classmethod
     def at(cls, strength: float, *, intercept: bool, scales_radius: bool) -> TargetMedians:
-        """The medians that a strength allows. Their ranks are known to a few per cent, which takes more where M is low.
-
-        Without an intercept nothing could make up for a middle that was taken from the target.
-        """
+        """The medians for a strength: low M takes a larger share; no centre unless an intercept can make up for it."""
         share = min(max((20.0 / max(strength, 1.0)) ** 2, 0.01), 0.1)
         return cls(intercept and strength >= _LEAST_STRENGTH, scales_radius, share)
 

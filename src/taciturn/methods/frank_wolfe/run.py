@@ -905,10 +905,7 @@ _QUADRATIC = ("columns", "gram")
 
 
 def choose_path(problem: FrankWolfeProblem, n_features: int, *, sparse: bool, by_margins: bool = False) -> str:
-    """The name of the path for a problem, from public facts: the noise, the loss, d, and the layout of X.
-
-    The number of records does not enter, so that it may be private. ``by_margins`` asks for exact margins.
-    """
+    """The path by public facts: noise, loss, d, layout, ``by_margins`` for exact ones; never the number of records."""
     quadratic = problem.derivative.quadratic and not by_margins
     if not sparse:
         return "gram" if quadratic and n_features <= _GRAM_FEATURES else "dense"
@@ -1049,15 +1046,12 @@ def open_run(
 ) -> FrankWolfeRun:
     """A run before its first step, by the fastest path to the same selections that public facts allow.
 
-    The lattice of the features is built once: 32-bit integers that the path arranges in its own way, or the doubles
-    that full gradients multiply.
-
-    The intercept column is one of the design's. The target holds lattice values, or class codes (-1 for null records).
-    ``noise_scale`` is that of the Gumbel noise in units of the largest influence of one record, 0 for none. ``n_rows``
-    is None where the number of records is private: then nothing depends on it but the time a step takes. ``relation``
-    is for the declared sensitivity of the scores; no step depends on it. ``plainly`` weighs all vertices in every step,
-    since the fast samplers are up to 2**-110 a step away from the law; ``by_margins`` keeps margins exact, where some
-    paths keep a rounded Gram matrix; ``norms`` states the norms of the columns.
+    The intercept column is one of the design's. The target holds lattice values, or class codes (-1 for null
+    records). ``noise_scale`` is that of the Gumbel noise in units of the largest influence of one record, 0 for
+    none. ``n_rows`` is None where the number of records is private: then nothing depends on it but the time a step
+    takes. ``relation`` is for the declared sensitivity of the scores alone. ``plainly`` weighs all vertices in
+    every step, since the fast samplers are up to 2**-110 a step away from the law; ``by_margins`` keeps margins
+    exact, where some paths keep a rounded Gram matrix; ``norms`` states the norms of the columns.
     """
     bound = MOST_PRIVATE_ROWS if n_rows is None else n_rows
     present = loss.present(target)

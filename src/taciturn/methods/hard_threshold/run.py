@@ -152,10 +152,7 @@ class _Pursuit:
         return np.column_stack((features, self.weights[:, -1] * (ONE / clipping.constant)))
 
     def _row_bound(self) -> float:
-        """The L2 bound on rows of the chosen columns, and not below what as many typical entries make up.
-
-        The median row of a few rare columns is empty.
-        """
+        """The L2 bound on rows of the chosen columns, at least that of as many typical entries: rows may be empty."""
         typical = max(self._row_norm(self.chosen), self.entry * math.sqrt(self.chosen.size))
         if self.settings.row_bound is not None:
             return typical

@@ -152,10 +152,7 @@ def _rounded_up(number: float) -> int:
 
 
 def adjusted_p_values(p_values: FloatArray) -> FloatArray:
-    """Adjust p-values by Benjamini and Hochberg: reject up to a level to bound the false discovery rate by it.
-
-    Values that are NaN stay so and do not count.
-    """
+    """Adjust p-values by Benjamini and Hochberg, to bound the false discovery rate; NaN stays and does not count."""
     adjusted = np.full(p_values.shape, np.nan)
     known: BoolArray = ~np.isnan(p_values)
     order = np.argsort(p_values[known], kind="stable")[::-1]

@@ -400,15 +400,7 @@ _JACOBIAN_SHARE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class ADMMPlan(ScheduledPlan):
-    r"""How consensus ADMM will run.
-
-    Parameters
-    ----------
-    minimisers : ObjectivePlan
-        The local problems of all iterations, with :math:`\rho` for their regularisation.
-    kappa : float
-        Its strength in the proximal map.
-    """
+    r"""Consensus ADMM: local ``minimisers`` regularised by :math:`\rho`, and a proximal map of strength ``kappa``."""
 
     schedule: Schedule
     minimisers: ObjectivePlan

@@ -330,10 +330,9 @@ class MeanError(Metric):
 
 
 class AllMeasures(Metric):
-    """One histogram of predictions and truth: the features of a linear model of ours are read, or any model's outputs.
+    """One histogram of predictions and truth, from the features of a linear model of ours or any model's outputs.
 
-    Of a classifier it has the bin of predicted log-odds and the class; of a regressor the bin of the target and that of
-    the absolute error.
+    Its cells are bins of predicted log-odds by class, or bins of the target by bins of the absolute error.
     """
 
     name = "all"

@@ -276,10 +276,7 @@ class CalibrationBin:
 
 @dataclass(frozen=True, slots=True)
 class ClassRecall:
-    """A class: its share of the records, and the share of its records that are predicted rightly.
-
-    ``recall`` is None where noise leaves it open.
-    """
+    """A class: its share of the records, and that of its records predicted rightly (None: left open by noise)."""
 
     code: int
     share: float

@@ -53,10 +53,7 @@ def select_top_k(plan: TopKPlan, scores: object, stream: Stream) -> IntArray:
 
 
 def keep_largest_columns(coefficients: FloatArray, k: int) -> FloatArray:
-    """Zero all but the k columns with the largest absolute sums; equal ones are kept in order of their index.
-
-    A function of released coefficients: post-processing, at no cost.
-    """
+    """Zero all but the k columns with the largest absolute sums, ties by index: post-processing, at no cost."""
     k = check_integer(1, k=k)
     kept = np.zeros_like(coefficients)
     largest = np.argsort(-np.abs(coefficients).sum(axis=0), kind="stable")[:k]
@@ -542,10 +539,7 @@ def target_columns(target: NumberArray, n_classes: int) -> FloatArray:
 
 
 def plain_scores(records: Records, n_classes: int, *, signs: bool) -> FloatArray:
-    """The largest absolute sum of each feature with the centred target, without bounds and without privacy.
-
-    Where doubles could not hold the sums they are smaller by a power of two, in the same order.
-    """
+    """The largest absolute sum of each feature with the centred target, not private; exact up to a power of two."""
     X = map_entries(np.sign, records.X) if signs else records.X
     weights = np.nan_to_num(target_columns(records.y, n_classes))
     largest = float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0)), float(np.abs(weights).max(initial=0.0))

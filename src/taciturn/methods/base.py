@@ -536,13 +536,11 @@ def _names(estimator: Any) -> list[str]:
     return [f"x{j}" for j in range(estimator.n_features_in_)] if given is None else [str(name) for name in given]
 
 
-# ---- The six verbs of a fit: validate public facts, plan, reserve, read, run, certify.
-# Everything that is fitted to private data is made of them, in this order. The base classes of models, selectors and
-# scalers spell them out once each; a class adds its parameters, its plan and its runner. What a verb may see:
+# ---- The six stages of a fit: validate public facts, plan, reserve, read, run, certify.
+# The base classes of models, selectors and scalers spell them out once each; a class adds its parameters, its plan and
+# its runner. What a stage may see:
 #
-# ========  ==========================================================  ===============================================
-# verb      sees                                                        gives
-# ========  ==========================================================  ===============================================
+# stage     sees                                                        gives
 # validate  parameters; of the table its shape, its names, and what     :class:`PublicFacts`
 #           an assumption of the certificate makes public
 # plan      parameters and public facts                                 mechanisms and their costs
@@ -550,7 +548,6 @@ def _names(estimator: Any) -> list[str]:
 # read      the table                                                   a source: bounded records on the lattice
 # run       the plan, the source, random streams                        what is released
 # certify   the plan and what was released                              a certificate
-# ========  ==========================================================  ===============================================
 #
 # Kernels are compiled between planning and reserving, so that a failure to do so spends nothing. From ``read`` on a
 # reservation is not given back, whatever happens.
@@ -568,18 +565,6 @@ ESTIMAND = (
 
 _ONE_KEY = "all rows about one person carry the same key, and a row without a key is about nobody"
 _PUBLIC_KEYS = "the set of keys of the persons is public"
-
-
-def person_assumptions(relation: str) -> tuple[str, ...]:
-    """What the guarantee for a person rests on: under add-remove the keys are private."""
-    return (_ONE_KEY,) if relation == "add-remove" else (_ONE_KEY, _PUBLIC_KEYS)
-
-
-def public_persons(keys: PersonKeys, relation: str, n_public: int | None) -> int | None:
-    """The number of persons as far as it may be used or shown."""
-    if relation != "add-remove" and keys.n_persons == 0:
-        raise DataError("persons: expected at least one key, got none; leave persons out if every row is a record.")
-    return public_rows(relation, keys.n_persons, n_public)
 
 
 class PricedPlan(Protocol):
@@ -655,16 +640,18 @@ def person_facts(
         return facts, None
     in_partitions = isinstance(persons, TablePersons)
     read: Persons = persons.read if in_partitions else partial(read_persons, persons, facts.counted_rows)
-    n_records, digest = n_public, None
+    n_records, digest, assumed = n_public, None, (*facts.assumptions, _ONE_KEY)
     if relation != "add-remove":
         keys = read()
-        n_records, digest, read = public_persons(keys, relation, None), keys.digest, lambda: keys
+        if keys.n_persons == 0:
+            raise DataError("persons: expected at least one key, got none; leave persons out if every row is a record.")
+        n_records, digest, read = public_rows(relation, keys.n_persons, None), keys.digest, lambda: keys
+        assumed = (*assumed, _PUBLIC_KEYS)
     together = (ONE_PARTITION,) if in_partitions and not persons.table.gathers_persons else ()
-    assumptions = (*facts.assumptions, *person_assumptions(relation), *together)
     described = replace(
         facts,
         n_records=n_records,
-        assumptions=assumptions,
+        assumptions=(*assumed, *together),
         unit="person",
         person_column=column_of_keys(persons),
         person_digest=digest,
@@ -694,22 +681,13 @@ def check_common_parameters(
 
 
 def reserve_cost(
-    account: Account | str | None,
-    plan: PricedPlan,
-    *,
-    what: str,
-    relation: str,
-    unit: str,
-    n_records: int | None,
-    seeded: bool,
-    person_column: str | None = None,
-    person_digest: str | None = None,
+    account: Account | str | None, plan: PricedPlan, facts: PublicFacts, *, what: str, relation: str, seeded: bool
 ) -> Reservation:
     """Reserve what a plan costs from an account, if there is one, after a warning about a weak guarantee."""
     budget = f"epsilon = {plan.budget.epsilon:g}, delta = {plan.budget.delta:g}, {relation}"
-    number = "a private number of" if n_records is None else f"{n_records:,}"
-    log_phase(what, "planned", f"for {budget}, {number} {unit}s")
-    warn_of_weak_guarantee(plan.budget, n_records, unit)
+    number = "a private number of" if facts.n_records is None else f"{facts.n_records:,}"
+    log_phase(what, "planned", f"for {budget}, {number} {facts.unit}s")
+    warn_of_weak_guarantee(plan.budget, facts.n_records, facts.unit)
     opened = open_account(account)
     if opened is None:
         log_phase(what, "reserved", "nothing, as there is no account")
@@ -719,12 +697,12 @@ def reserve_cost(
         plan.budget,
         what=what,
         relation=relation,
-        unit=unit,
-        n=n_records,
+        unit=facts.unit,
+        n=facts.n_records,
         seeded=seeded,
         ordered=plan.ordered,
-        person_column=person_column,
-        person_digest=person_digest,
+        person_column=facts.person_column,
+        person_digest=facts.person_digest,
     )
     log_phase(what, "reserved", f"from account {opened.name!r}")
     return reservation
@@ -881,17 +859,8 @@ class PrivateEstimator(Guarded, Represented, Budgeted):
 
     def _reserve(self, plan: Plan, facts: PublicFacts) -> Reservation:
         """Set the cost of the plan aside before the first cell is read and the first noise is drawn."""
-        return reserve_cost(
-            self.account,
-            plan,
-            what=type(self).__name__,
-            relation=self.relation,
-            unit=facts.unit,
-            n_records=facts.n_records,
-            seeded=self.random_state is not None,
-            person_column=facts.person_column,
-            person_digest=facts.person_digest,
-        )
+        seeded = self.random_state is not None
+        return reserve_cost(self.account, plan, facts, what=type(self).__name__, relation=self.relation, seeded=seeded)
 
     def _public_description(self, facts: PublicFacts) -> dict[str, Any]:
         """Public facts of every fit, for the certificate."""
@@ -947,11 +916,6 @@ def weights_of_classes(class_weight: Mapping[Any, float] | None, labels: AnyArra
         raise ParameterError("class_weight", unknown, f"labels among {labels.tolist()}", "correct or leave it out")
     largest = max(weights)
     return tuple(weight / largest for weight in weights)
-
-
-def weight_loss(loss: Loss, weights: tuple[float, ...]) -> Loss:
-    """The loss with weights; as it is where all are the same."""
-    return loss if min(weights) == 1.0 else WeightedLoss(loss, weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -1344,7 +1308,7 @@ class PrivateClassifier(ClassPredictor, PrivateLinearModel):
         """The loss of one record, and the number of outputs."""
         n_classes, weights = _labels(facts).size, self._class_weights(facts)
         loss, n_outputs = (LogisticLoss(), 1) if n_classes == 2 else (SoftmaxLoss(), n_classes)
-        return weight_loss(loss, weights), n_outputs
+        return loss if min(weights) == 1.0 else WeightedLoss(loss, weights), n_outputs
 
     def _class_weights(self, facts: PublicFacts) -> tuple[float, ...]:
         return weights_of_classes(self.class_weight, _labels(facts))

@@ -137,8 +137,7 @@ def _whole_persons(persons: PersonRows, step: int) -> Iterator[tuple[PersonRows,
         first = last
 
 
-# -----------------------------------------------------------------------------
-# Sums of clipped gradients over dense rows by compiled loops, in as many threads as the machine and the user allow.
+# ---- Sums of clipped gradients over dense rows by compiled loops, in the threads that machine and user allow.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -427,10 +426,7 @@ class ClippedRecords:
         return integers
 
     def sums(self, coefficients: FloatArray) -> IntArray:
-        """:meth:`sums_at` the margins of these coefficients.
-
-        By compiled loops for losses that they know, over dense rows in one pass: the same integers.
-        """
+        """:meth:`sums_at` the margins of these coefficients; compiled loops, if there are, give the same integers."""
         clipping, curve = self.clipping, self.clipping.loss.curve
         if self.design.is_sparse or curve is None:
             margins = self.margins(coefficients)
@@ -502,10 +498,7 @@ class ClippedRecords:
         return (margins - constant) * self._present, loss.derivative(margins, self._target) * self._present
 
     def losses(self, coefficients: FloatArray) -> FloatArray:
-        """The loss of each record: half a squared residual in units of the clip, up to a bound, or the log-loss.
-
-        Each number is a function of one record alone, to the last bit; null records lose nothing.
-        """
+        """The loss of each record alone, 0 for null ones: half a bounded squared residual per clip, or log-loss."""
         margins = _finite(self.margins(coefficients))
         if not self.clipping.loss.labelled:
             residuals = np.abs(margins[:, 0] - self._target) / self.clipping.derivative_bound

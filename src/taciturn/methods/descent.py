@@ -253,10 +253,7 @@ _LARGEST_OFFSET = 2.0**60
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """What iterates are projected on: ``n_nonzero`` columns, an L2 ball, both, or all weights.
-
-    Of the columns the first ``n_features`` count; a further one, the intercept, is never constrained.
-    """
+    """What iterates are projected on: ``n_nonzero`` features, an L2 ball, both, or all; the intercept is free."""
 
     n_features: int
     n_nonzero: int | None = None

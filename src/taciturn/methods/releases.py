@@ -308,10 +308,7 @@ class Releases:
     def noise(
         self, loss: Loss, row_squared: int, what: str, share: float, values: int, count: int = 1
     ) -> tuple[int, RoundedGaussian | None]:
-        """For sums of rows times derivatives: what stands for a derivative at its bound, and the noise.
-
-        ``count`` sums with ``values`` coordinates each cost ``share`` together.
-        """
+        """The integer for a derivative at its bound, and the noise; ``share`` pays for ``count`` sums together."""
         multiplier = self._budget.gaussian(what, share, count, values * DISTANCE_PER_VALUE)
         if not self._budget.private:
             return ONE if loss.labelled else LARGEST_WEIGHT // 2, None

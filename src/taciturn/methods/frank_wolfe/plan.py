@@ -199,10 +199,7 @@ def plan_frank_wolfe(
 def plan_target(
     budget: Budget, problem: Problem, radius: float, auto_clip: bool, auto_radius: bool
 ) -> tuple[Problem, float, TargetMedians | None]:
-    """The problem, the radius and the medians of the target that scale both, if the residual clip follows from these.
-
-    Without privacy nothing is released, and the loss and the radius are those given.
-    """
+    """The problem, the radius and, with ``auto_clip`` and privacy, the medians of the target that scale both."""
     if not auto_clip or math.isinf(budget.epsilon):
         return problem, radius, None
     strength = signal_strength(budget, problem.n_rows, problem.relation)

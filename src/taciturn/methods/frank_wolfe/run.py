@@ -30,6 +30,7 @@ from taciturn.core.validation import (
 from taciturn.data.design import Design, exact_block_rows
 from taciturn.data.sensitivity import MOST_PRIVATE_ROWS, Sensitivity, gradient_scores, lattice_gradient_scores
 from taciturn.engines.interface import ArraySource, Block
+from taciturn.kernels import frank_wolfe_sparse as sublinear
 from taciturn.kernels.frank_wolfe import (
     advance_by_columns,
     advance_dense,
@@ -43,23 +44,6 @@ from taciturn.kernels.frank_wolfe import (
     no_columns,
     residuals,
     sparse_gradient,
-)
-from taciturn.kernels.frank_wolfe_sparse import (
-    LatticeDerivative,
-    advance,
-    catch_up_all,
-    count_columns,
-    curve_table,
-    end_epochs,
-    group_columns,
-    keep_columns,
-    leave_behind,
-    new_rows,
-    pack,
-    recut,
-    reset,
-    schedule_of,
-    touch,
 )
 from taciturn.kernels.vertex_sampler import WEIGHT_ERROR, new_sampler
 from taciturn.losses import HuberLoss, LogisticLoss, Loss, SquaredLoss
@@ -92,10 +76,7 @@ from taciturn.privacy.transcript import Call, LoopSelection, answer, coupling, t
 # \|g^*\|_\infty`: column i is not among those of the largest gradient, and only these carry weight at an optimum. ∎
 #
 # Without the factor :math:`\lambda` in front of :math:`|g_i|` and :math:`\|x_{(i)}\|` this holds for the unit ball
-# only.
-#
-# References ---------- Raj, Olbrich, Gärtner, Schölkopf and Jaggi, *Screening rules for convex problems* (2016),
-# Theorem 11.
+# only (Raj, Olbrich, Gärtner, Schölkopf and Jaggi, *Screening rules for convex problems*, 2016, Theorem 11).
 
 # Of a block of rows whose squares are held at a time.
 _BLOCK_ENTRIES = 1 << 18
@@ -284,7 +265,7 @@ class FrankWolfeProblem:
     noise_scale: float
     n_rows: int
     relation: str = "zero-out"
-    derivative: LatticeDerivative = field(init=False, repr=False, compare=False)
+    derivative: sublinear.LatticeDerivative = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_real(SMALLEST_RADIUS, LARGEST_RADIUS, radius=self.radius)
@@ -677,14 +658,14 @@ class _SparsePath(FrankWolfePath):
         super().__init__(problem, X.shape[1])
         X = sp.csr_array(X)
         indices, values = _frozen(X.indices, np.int32), _frozen(X.data, np.int32)
-        self.names = np.argsort(-count_columns(indices, self.n_features), kind="stable").astype(np.int32)
+        self.names = np.argsort(-sublinear.count_columns(indices, self.n_features), kind="stable").astype(np.int32)
         self.ranks[self.names] = np.arange(self.n_features, dtype=np.int32)
-        self.matrix = pack(_frozen(X.indptr, np.int64), indices, values, self.ranks)
+        self.matrix = sublinear.pack(_frozen(X.indptr, np.int64), indices, values, self.ranks)
 
     def _keep(self, places: IntArray) -> None:
         new = np.full(self.names.size, -1, dtype=np.int64)
         new[places] = np.arange(places.size)
-        row_starts, row_entries, column_starts, column_entries = keep_columns(self.matrix, new, places.size)
+        row_starts, row_entries, column_starts, column_entries = sublinear.keep_columns(self.matrix, new, places.size)
         # Read-only as before: another type would be compiled anew, in the middle of a run.
         self.matrix = _frozen(row_starts, np.int64), row_entries, column_starts, column_entries
 
@@ -698,7 +679,7 @@ class _MarginPath(FrankWolfePath):
     def __init__(self, problem: FrankWolfeProblem, n_features: int) -> None:
         super().__init__(problem, n_features)
         self.scales = problem.radius / problem.sums
-        self.loss = (problem.derivative.logistic, curve_table(), problem.bound)
+        self.loss = (problem.derivative.logistic, sublinear.curve_table(), problem.bound)
         self.work = np.empty(n_features)
 
     def _integers(self) -> tuple[IntArray, IntArray]:
@@ -722,15 +703,15 @@ class SublinearPath(_SparsePath):
                 "leave the choice to choose_path",
             )
         self.pieces = tuple(problem.derivative.pieces)
-        self.schedule = tuple(schedule_of(problem.n_rows, problem.radius, problem.n_steps))
-        self.rows: tuple[Any, ...] = tuple(new_rows(problem.derivative.targets(targets), problem.n_steps))
+        self.schedule = tuple(sublinear.schedule_of(problem.n_rows, problem.radius, problem.n_steps))
+        self.rows: tuple[Any, ...] = tuple(sublinear.new_rows(problem.derivative.targets(targets), problem.n_steps))
         self._sums = np.zeros((2, self.n_features), dtype=np.int64)
-        reset(0, self.rows, self.pieces, self.schedule)
+        sublinear.reset(0, self.rows, self.pieces, self.schedule)
         self._group()
-        catch_up_all(self._sums, self.matrix, self.rows[2], self.groups)
+        sublinear.catch_up_all(self._sums, self.matrix, self.rows[2], self.groups)
 
     def _group(self) -> None:
-        self.groups = tuple(group_columns(self.matrix, self.problem.inverse_temperature, self.problem.bound))
+        self.groups = tuple(sublinear.group_columns(self.matrix, self.problem.inverse_temperature, self.problem.bound))
         # The mean length of the row of an entry, to which empty rows do not count.
         lengths = np.diff(self.matrix[0])
         self.row_length = float(np.square(lengths).sum() / max(lengths.sum(), 1))
@@ -738,7 +719,7 @@ class SublinearPath(_SparsePath):
     @property
     def sums(self) -> IntArray:
         """A and B, brought up to date."""
-        catch_up_all(self._sums, self.matrix, self.rows[2], self.groups)
+        sublinear.catch_up_all(self._sums, self.matrix, self.rows[2], self.groups)
         return self._sums
 
     def _scores(self) -> FloatArray:
@@ -748,14 +729,14 @@ class SublinearPath(_SparsePath):
 
     def _move(self, t: int, place: int, amount: int) -> None:
         sums, shifts = self.sums, self.schedule[1]
-        _, n_rows = touch(t, place, amount, self.matrix, self.rows)
+        _, n_rows = sublinear.touch(t, place, amount, self.matrix, self.rows)
         if shifts[t] != shifts[t - 1]:
-            reset(t, self.rows, self.pieces, self.schedule)
-            leave_behind(self.groups[0], self.groups[4])
+            sublinear.reset(t, self.rows, self.pieces, self.schedule)
+            sublinear.leave_behind(self.groups[0], self.groups[4])
         else:
-            recut(t, n_rows, 0.0, False, sums, self.matrix, self.rows, self.pieces, self.schedule)
+            sublinear.recut(t, n_rows, 0.0, False, sums, self.matrix, self.rows, self.pieces, self.schedule)
         # Levels of the sampler have not followed.
-        end_epochs(self.groups[0])
+        sublinear.end_epochs(self.groups[0])
 
     def _integers(self) -> tuple[IntArray, IntArray]:
         return self.rows[0], self.rows[1]
@@ -768,7 +749,7 @@ class SublinearPath(_SparsePath):
     def _advance(self, chosen: IntArray, words: WordArray) -> int:
         state = (self._sums, self.matrix, self.rows, self.pieces, self.schedule, self.groups, self.sampler)
         start = (self.t, self.problem.inverse_temperature, self.row_length)
-        reached: int = advance(*start, *state, self.bounds, self.names, chosen, words)
+        reached: int = sublinear.advance(*start, *state, self.bounds, self.names, chosen, words)
         return reached
 
 
@@ -958,10 +939,6 @@ def open_path(
 
 
 # ---- Frank-Wolfe over an L1 ball with a selection per step.
-# From ``w = 0``, step t = 0, 1, .. chooses a vertex ``s = +- radius * e_j`` of the ball, the one with the largest
-# ``-<s, g> + noise`` for the gradient ``g = sum_i psi_i x_i``, and moves ``w <- (1 - mu_t) w + mu_t s``,
-# ``mu_t = 2 / (t + 2)``. The number of steps is fixed in advance.
-#
 # Everything is on the lattice: X by construction, w (which is released anyway) rounded so that margins are exact
 # integers, residuals rounded to integers and clipped. A record's residual then depends on that record and the released
 # w alone, and the gradient is an exact integer sum: removing a record removes its own term and changes nothing else.

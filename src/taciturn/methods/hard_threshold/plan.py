@@ -171,10 +171,7 @@ class PursuitPlan(ThresholdPlan):
         return self._choice(n_joining, ONE, weight_bound)
 
     def gradient_noise(self, row_squared: int, *, last: bool) -> tuple[int, RoundedGaussian]:
-        """The integer that stands for the largest derivative, and the noise on sums, of a step in a round.
-
-        ``row_squared`` bounds the squared norm of a row, the entry of the constant column included, in lattice units.
-        """
+        """The integer for the largest derivative, and the noise on sums; ``row_squared`` has the constant's entry."""
         multiplier = self.schedule.multiplier("gradient after the last round" if last else "gradient between rounds")
         return gradient_noise(self.problem.loss, row_squared, self.problem.relation, multiplier)
 
@@ -265,10 +262,7 @@ class HardThresholdPlan(ThresholdPlan):
     def gradient_mechanisms(
         self, row_squared: int, constant: int
     ) -> tuple[int, RoundedGaussian | None, GumbelTopK | None]:
-        """The integer that stands for the largest derivative, the noise on sums, and the choice of columns, if any.
-
-        ``row_squared`` bounds the squared norm of a row, the entry of the constant column included, in lattice units.
-        """
+        """As :meth:`PursuitPlan.gradient_noise`, and the choice of columns, if any."""
         loss, relation = self.problem.loss, self.problem.relation
         if not self.schedule.private:
             return ONE if loss.labelled else LARGEST_WEIGHT, None, None

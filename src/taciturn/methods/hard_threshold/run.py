@@ -20,9 +20,7 @@ from taciturn.methods.releases import ScheduledMedians
 from taciturn.methods.sums import ClippedSum, CurvatureSum, GradientSum, RowNorms, TargetMagnitudes, largest_row_norm
 from taciturn.privacy.mechanisms import RoundedGaussian
 
-# -----------------------------------------------------------------------------
-# Pursuit: columns join in rounds by private choices, with private gradient steps on those chosen so far between them.
-#
+# ---- Pursuit: columns join in rounds by private choices, with private gradient steps on those chosen between them.
 # A round clips the entries of all columns to less than half their typical size and residuals to a share of their
 # median, and lets the columns with the largest sums :math:`|\sum_i \psi_i \tilde x_{ij}|` join. As the residuals shrink
 # from round to round, so does the clip, and with it the noise: columns that were hidden by others at first are found

@@ -66,8 +66,8 @@ from taciturn.privacy.transcript import block_of_records, coupling, transcribing
 # The Hessian of labels, or of Huber's loss, depends on where it is taken: if the start is off by a tenth, so is H, and
 # the step with it. A first step with a part of the budget brings the start nearer.
 #
-# References ---------- van der Vaart, *Asymptotic statistics* (1998), 5.7, for one-step estimators. White, *A
-# heteroskedasticity-consistent covariance matrix estimator* (1980).
+# van der Vaart, *Asymptotic statistics* (1998), 5.7, for one-step estimators. White, *A heteroskedasticity-consistent
+# covariance matrix estimator* (1980).
 
 # Bits of sums over records without noise, and of squared norms and derivatives in them.
 _SUM_BITS, _SQUARE_BITS, _WEIGHT_BITS = 62, 46, 24
@@ -98,12 +98,6 @@ class NewtonEstimate:
     sampling: FloatArray | None
     privacy: FloatArray | None
     clarity: float
-
-
-def newton_step(descent: Descent, model: ColumnModel, clips: Clips) -> NewtonEstimate:
-    """One step from a model, which costs what remains of the budget; without privacy as many as it takes."""
-    step = _Step(descent, model, clips)
-    return step.run() if descent.releases.private else step.run_noiseless()
 
 
 class _Step:
@@ -305,7 +299,9 @@ def run_inference(plan: InferencePlan, source: Source, stream: Stream) -> Infere
         releases = Releases(second_budget, plan.start.problem.relation, second, stream.spawn("step"))
         descent = Descent(plan.start, second, releases, stream, mu)
         if model.n_columns or plan.start.problem.intercept:
-            estimate = newton_step(descent, model, clips)
+            # One step pays with what remains of the budget; without privacy there are as many as it takes.
+            step = _Step(descent, model, clips)
+            estimate = step.run() if releases.private else step.run_noiseless()
             if clips.room < TUNING.least_room:
                 estimate = NewtonEstimate(model, None, None, estimate.clarity)
         else:

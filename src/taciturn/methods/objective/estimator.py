@@ -214,8 +214,7 @@ class ObjectivePerturbationClassifier(ObjectiveClassificationModel):
 
     References
     ----------
-    Kifer, Smith and Thakurta, *Private convex empirical risk minimization and high-dimensional regression* (2012).
-    Redberg, Koskela and Wang, *Improving the privacy and practicality of objective perturbation* (2023).
+    Those of :class:`ObjectivePerturbationRegressor`.
 
     Examples
     --------

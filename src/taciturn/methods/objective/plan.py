@@ -61,8 +61,7 @@ from taciturn.privacy.mechanisms import DISTANCE_PER_VALUE, GumbelTopK, RoundedG
 # * *There are good points, and they are found*: by :func:`taciturn.methods.objective.run.descend`, as
 #   :math:`(\sqrt2 + 1) e_0 < 0.7 \cdot 3.5\, e_0 \le 0.7 t`. Since :math:`L W / e_0 \le 3.5 / 16u`, it takes at most
 #   :math:`2 (L/\Lambda) \ln(L^2 W^2 / 2 e_0^2) < 140\, L / \Lambda` steps. So nothing is ever returned that is not
-#   within
-#   the tolerance. (Newton's steps are tried first, and are not known to have failed.) \square
+#   within the tolerance. (Newton's steps are tried first, and are not known to have failed.) \square
 #
 # **The output noise** covers that two computed points with the same minimiser may be :math:`2t/\Lambda` apart. Where it
 # would move the prediction for a row of norm R by more than a tenth of the range of the target, or by a tenth of a log

@@ -740,17 +740,8 @@ default="auto"
     n_rows = check_integer(0, n_public=facts.n_records)
     if asked.divide(n_rows, plan.deviation):
         plan = planned(n_values=asked.n_values)
-    with reserve_cost(
-        account,
-        plan,
-        what=_WHAT,
-        relation=relation,
-        unit=facts.unit,
-        n_records=n_rows,
-        seeded=random_state is not None,
-        person_column=facts.person_column,
-        person_digest=facts.person_digest,
-    ) as reservation:
+    seeded = random_state is not None
+    with reserve_cost(account, plan, facts, what=_WHAT, relation=relation, seeded=seeded) as reservation:
         stream = Stream.of(random_state)
         check_lengths(X, y)
         reservation.begin()

@@ -91,9 +91,7 @@ class CellCounts:
         return self.unit * counts.astype(np.int64)
 
 
-# -----------------------------------------------------------------------------
-# Measures of a model from released numbers of records in cells, with intervals: post-processing, which costs nothing.
-#
+# ---- Measures of a model from released numbers of records in cells, with intervals: post-processing, at no cost.
 # Every measure is a ratio A / B of sums over cells, or of products of two such sums. With counts c, noise of deviation
 # s on each, and :math:`v_i = c_i + s^2`, the variance of :math:`A - \theta B` is about :math:`\sum_i v_i (\partial_i A
 # - \theta\, \partial_i B)^2`: the sampling error of independent records, of which each is in one cell, and the noise.
@@ -260,10 +258,7 @@ def _predictions(block: Block) -> NumberArray:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationBin:
-    """A tenth of predicted probabilities, and how often the second class occurs in it.
-
-    ``share`` is None where noise leaves it open; ``records`` is the noisy number of records.
-    """
+    """A tenth of predicted probabilities: the share of the second class (None: left open by noise), a noisy count."""
 
     low: float
     high: float

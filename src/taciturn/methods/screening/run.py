@@ -113,10 +113,7 @@ def _select_and_test(plan: ScreenedPlan, run: FrankWolfeRun, support: IntArray, 
 
 
 def _apply_safe_rule(plan: ScreenedPlan, run: FrankWolfeRun, support: IntArray, stream: Stream) -> IntArray:
-    """Every score of the safe rule with Gaussian noise; all coefficients whose noisy score is negative are screened.
-
-    They are among the features that are still candidates, those without a coefficient included.
-    """
+    """Screen all candidates, those without a coefficient too, whose score of the safe rule plus noise is negative."""
     if plan.problem.n_rows is None or run.norms is None:
         raise TypeError("the safe rule needs a public number of records and the norms of the columns")
     radius, n_rows, condition = plan.radius, plan.problem.n_rows, plan.problem.loss.condition(plan.radius)

@@ -49,11 +49,10 @@ from taciturn.privacy.claim import Release
 from taciturn.privacy.filter import PrivacyFilter
 
 # ---- One descent of the default model: jointly clipped gradients on some columns, preconditioned where that pays.
-# The plan's rule (:mod:`~taciturn.methods.descent`) says what is clipped and for how long the descent goes on. Its
-# steps are as long as the curvature allows. No record has more of it than its squared norm, so that n R**2 bounds it
-# without a look at the data; where that would take too many steps, a noisy Gram matrix is released and steps are taken
-# in its metric. In a regression the residual size is measured again on the way, and clips follow it: residuals of a
-# good model are smaller than the target.
+# The plan's rule (:mod:`~taciturn.methods.descent`) has the clips and the time. Steps are as long as the curvature
+# allows, which n R**2 bounds without a look at the data; where that would take too many steps, a noisy Gram matrix is
+# released and steps are taken in its metric. In a regression the residual size is measured again on the way, since
+# residuals of a good model are smaller than the target, and clips follow it.
 
 
 def least_share(n_rows: int, mu: float, wanted: float, low: float, high: float) -> float:
@@ -342,10 +341,7 @@ def choose_size(descent: Descent, model: ColumnModel, start: FloatArray) -> Colu
 
 
 def _null_losses(plan: SparsePlan, start: FloatArray) -> tuple[float, float]:
-    """The mean loss of a constant, at most that of a coin and in its units, and its largest loss.
-
-    Losses of rare classes are small on average, and large where the class is met.
-    """
+    """The mean loss of a constant, at most a coin's and in its units, and its largest: a rare class loses much."""
     if plan.regression:
         return 1.0, 0.0
     shares = softmax(start if plan.problem.n_outputs > 1 else np.array([0.0, start[0]]))
@@ -426,12 +422,10 @@ def _forward(weights: FloatArray, metric: FloatArray, k: int) -> IndexArray:
 
 
 # ---- Weights of a descent shrunk by what its noise is known to have added to them.
-# Where few columns matter, most weights of a descent on all columns are noise. Their errors have a known law
-# (:mod:`~taciturn.methods.descent`). Given that law, a prior is fitted to the released weights themselves, a
-# mixture of normal laws with a mass at zero (Stephens, 2017), and weights become their posterior means: large ones
-# stay, small ones nearly vanish. That is post-processing and costs nothing, but it helps only if columns matter one by
-# one. Where many weak and correlated ones matter together, it would take the signal with the noise. So shrunk weights
-# have to predict better, by a private comparison of losses.
+# Where few columns matter, most weights of a descent on all columns are noise of a known law. Given that law, a prior
+# is fitted to the released weights, a mixture of normal laws with a mass at zero (Stephens, 2017), and weights become
+# their posterior means. That is post-processing and costs nothing, but where many weak and correlated columns matter
+# together, it would take the signal with the noise. So shrunk weights have to predict better, by a private comparison.
 
 
 def shrinkage_share(plan: SparsePlan, mu: float) -> float:
@@ -764,10 +758,8 @@ def column_centre(plan: SparsePlan, releases: Releases, columns: IndexArray | No
 
 
 # ---- The default model, release by release.
-# Everything that depends on the data is a sum over records which is released with noise before it is used: quantiles by
-# the exponential mechanism, means, gradients and Gram matrices with Gaussian noise, columns by noisy correlations, the
-# number of nonzero coefficients by a private comparison. Every release draws on one privacy filter, and later ones may
-# depend on earlier ones.
+# Everything that depends on the data is a sum over records, released with noise before it is used. Every release draws
+# on one privacy filter, and later ones may depend on earlier ones.
 
 
 @dataclass(frozen=True, slots=True)

@@ -424,10 +424,9 @@ _MOST_ROWS = 10
 
 
 class Represented(BaseEstimator):
-    """An estimator whose text names its budget, and whose HTML shows, once it is fitted, what it released.
+    """An estimator whose text names its budget, defaults too, and whose HTML shows what a fit released.
 
-    scikit-learn leaves out parameters that have their defaults; a budget is worth stating in any case. HTML is added
-    below scikit-learn's diagram. Everything shown is a parameter, public, or released.
+    HTML is added below scikit-learn's diagram. Everything shown is a parameter, public, or released.
     """
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:

@@ -325,10 +325,9 @@ class CurvatureStep:
 
 @dataclass(frozen=True, slots=True)
 class ShrinkingStep:
-    """Steps of a length that is a guess, and one over the curvature as soon as two released gradients show more.
+    """Steps of a guessed length, and one over the curvature as soon as two released gradients show more.
 
-    Along noise, of which most directions consist, a guess that is too long shows at once: the steepest direction grows
-    until it prevails.
+    Along noise a guess that is too long shows at once: the steepest direction grows until it prevails.
     """
 
     first: float

@@ -157,11 +157,7 @@ class FrankWolfePlan(ScheduledPlan):
 
     @property
     def constant(self) -> int:
-        """The entry of the intercept column in lattice units, 0 for none.
-
-        Where the middle of the target is taken from it, little is left for an intercept, and a column at the bound of
-        the features would have steps in this direction drown all others.
-        """
+        """The entry of the intercept column in lattice units, 0 for none; small if the target is centred already."""
         if not self.problem.intercept:
             return 0
         return _CENTRED_CONSTANT if self.medians is not None and self.medians.centred else ONE

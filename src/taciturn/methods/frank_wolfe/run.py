@@ -30,21 +30,8 @@ from taciturn.core.validation import (
 from taciturn.data.design import Design, exact_block_rows
 from taciturn.data.sensitivity import MOST_PRIVATE_ROWS, Sensitivity, gradient_scores, lattice_gradient_scores
 from taciturn.engines.interface import ArraySource, Block
+from taciturn.kernels import frank_wolfe as kernels
 from taciturn.kernels import frank_wolfe_sparse as sublinear
-from taciturn.kernels.frank_wolfe import (
-    advance_by_columns,
-    advance_dense,
-    advance_sparse,
-    all_columns,
-    dense_gradient,
-    fetch_column,
-    halvings_of,
-    move_dense,
-    move_sparse,
-    no_columns,
-    residuals,
-    sparse_gradient,
-)
 from taciturn.kernels.vertex_sampler import WEIGHT_ERROR, new_sampler
 from taciturn.losses import HuberLoss, LogisticLoss, Loss, SquaredLoss
 from taciturn.methods.frank_wolfe.plan import (
@@ -488,7 +475,7 @@ class QuadraticPath(FrankWolfePath):
 
     def __init__(self, problem: FrankWolfeProblem, n_features: int) -> None:
         super().__init__(problem, n_features)
-        self.halvings = halvings_of(problem.n_rows, problem.n_steps)
+        self.halvings = kernels.halvings_of(problem.n_rows, problem.n_steps)
         self.scales = problem.radius * 2.0**self.halvings / problem.sums
         self.b: IntArray = np.zeros(n_features, dtype=np.int64)
         self.work = np.empty(n_features)
@@ -502,7 +489,7 @@ class QuadraticPath(FrankWolfePath):
 
     def _advance(self, chosen: IntArray, words: WordArray) -> int:
         state = (self.a, self.b, self.matrix, self.columns, self.sampler, self.work, self.bounds, self.names)
-        reached: int = advance_by_columns(
+        reached: int = kernels.advance_by_columns(
             self.t, self.problem.inverse_temperature, self.halvings, self.scales, *state, chosen, words
         )
         return reached
@@ -759,17 +746,17 @@ class ColumnPath(_SparsePath, QuadraticPath):
     def __init__(self, X: Any, targets: NumberArray, problem: FrankWolfeProblem) -> None:
         super().__init__(X, problem)
         self.y = problem.derivative.targets(targets)
-        sparse_gradient(self.matrix, -self.y.astype(np.int32), self.work)
+        kernels.sparse_gradient(self.matrix, -self.y.astype(np.int32), self.work)
         self.a = self.work.astype(np.int64)
         self._open_slots()
 
     def _open_slots(self) -> None:
         """As much memory as the matrix takes by row. How many columns fit decides how long a step takes, no more."""
         n_slots = max(_FEWEST_SLOTS, self.matrix[1].size // self.a.size)
-        self.columns = tuple(no_columns(self.a.size, min(n_slots, self.problem.n_steps + 1)))
+        self.columns = tuple(kernels.no_columns(self.a.size, min(n_slots, self.problem.n_steps + 1)))
 
     def _move(self, t: int, place: int, amount: int) -> None:
-        slot = fetch_column(place, self.t, self.halvings, self.matrix, self.columns)
+        slot = kernels.fetch_column(place, self.t, self.halvings, self.matrix, self.columns)
         self.b += amount * self.columns[0][slot]
 
     def _keep(self, places: IntArray) -> None:
@@ -788,12 +775,12 @@ class MarginPath(_SparsePath, _MarginPath):
         self.psi = np.empty(self.y.size, dtype=np.int32)
 
     def _scores(self) -> FloatArray:
-        residuals(self.u, self.y, self.scales[self.t], *self.loss, self.psi)
-        sparse_gradient(self.matrix, self.psi, self.work)
+        kernels.residuals(self.u, self.y, self.scales[self.t], *self.loss, self.psi)
+        kernels.sparse_gradient(self.matrix, self.psi, self.work)
         return self.work
 
     def _move(self, t: int, place: int, amount: int) -> None:
-        move_sparse(self.matrix, place, amount, self.u)
+        kernels.move_sparse(self.matrix, place, amount, self.u)
 
     def _keep(self, places: IntArray) -> None:
         super()._keep(places)
@@ -801,7 +788,7 @@ class MarginPath(_SparsePath, _MarginPath):
 
     def _advance(self, chosen: IntArray, words: WordArray) -> int:
         state = (self.matrix, self.sampler, self.psi, self.work, self.bounds, self.names, chosen)
-        reached: int = advance_sparse(
+        reached: int = kernels.advance_sparse(
             self.t, self.problem.inverse_temperature, self.scales, self.u, self.y, *self.loss, *state, words
         )
         return reached
@@ -821,7 +808,7 @@ class GramPath(QuadraticPath):
             part = np.asarray(X[start : start + block], dtype=np.float64)
             gram += (part.T @ part).astype(np.int64)
             self.a -= (part.T @ y[start : start + block]).astype(np.int64)
-        self.columns = tuple(all_columns(gram, self.halvings))
+        self.columns = tuple(kernels.all_columns(gram, self.halvings))
         nothing: IntArray = np.zeros(0, dtype=np.int64)
         # As sparse paths have it, so that one compilation serves both.
         self.matrix = (_frozen(nothing, np.int64), nothing, nothing, nothing)
@@ -833,7 +820,7 @@ class GramPath(QuadraticPath):
     def _keep(self, places: IntArray) -> None:
         super()._keep(places)
         # The entries are halved already.
-        self.columns = tuple(all_columns(self.columns[0][np.ix_(places, places)], 0))
+        self.columns = tuple(kernels.all_columns(self.columns[0][np.ix_(places, places)], 0))
 
 
 class DensePath(_MarginPath):
@@ -855,12 +842,12 @@ class DensePath(_MarginPath):
         return data
 
     def _scores(self) -> FloatArray:
-        residuals(self.u, self.y, self.scales[self.t], *self.loss, self.psi)
-        dense_gradient(self.data, self.psi, self.block, self.work)
+        kernels.residuals(self.u, self.y, self.scales[self.t], *self.loss, self.psi)
+        kernels.dense_gradient(self.data, self.psi, self.block, self.work)
         return self.work
 
     def _move(self, t: int, place: int, amount: int) -> None:
-        move_dense(self.data, place, amount, self.u)
+        kernels.move_dense(self.data, place, amount, self.u)
 
     def _keep(self, places: IntArray) -> None:
         super()._keep(places)
@@ -868,7 +855,7 @@ class DensePath(_MarginPath):
 
     def _advance(self, chosen: IntArray, words: WordArray) -> int:
         state = (self.data, self.block, self.sampler, self.psi, self.work, self.bounds, self.names, chosen)
-        reached: int = advance_dense(
+        reached: int = kernels.advance_dense(
             self.t, self.problem.inverse_temperature, self.scales, self.u, self.y, *self.loss, *state, words
         )
         return reached

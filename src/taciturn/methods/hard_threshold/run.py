@@ -169,8 +169,7 @@ class _Pursuit:
 def _kept_share(weights: FloatArray, steps: list[float], deviation: float) -> float:
     """What is left of coefficients when the noise of the steps, whose size is known, is taken from their norm.
 
-    The rule of James and Stein: coefficients that noise alone explains become zero. Later steps undo a part of the
-    noise of earlier ones.
+    By the rule of James and Stein; later steps undo a part of the noise of earlier ones.
     """
     variance = 0.0
     for step in steps:

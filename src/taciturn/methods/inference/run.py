@@ -333,11 +333,9 @@ def _half(plan: InferencePlan, label: int, source: Source) -> AbstractContextMan
 
 
 def _halves(plan: InferencePlan, source: Source, stream: Stream) -> tuple[Source, Source]:
-    """The records in two halves.
+    """The records in two halves: slots drawn at random, or a coin for each record under add-remove.
 
-    Half of the slots drawn at random where their number is public; a coin for each record under add-remove, where the
-    others must not move to another half with it. Without privacy nothing has to be secret, and every fit has the same
-    halves.
+    There the others must not move to another half with a record. Without privacy every fit has the same halves.
     """
     n_slots = source.n_slots
     with coupling():

@@ -70,24 +70,9 @@ from taciturn.methods.base import (
 )
 from taciturn.methods.diagnostics import REMARKS, suspect_counts, warn_of_scored_labels
 from taciturn.methods.options import SingleMetric
+from taciturn.methods.scores import run
 from taciturn.methods.scores.plan import count_bins, plan_score
-from taciturn.methods.scores.run import (
-    CONFIDENCE_LEVEL,
-    CalibrationBin,
-    CellCounts,
-    ClassRecall,
-    LinearOutputs,
-    Measure,
-    OutcomeCounts,
-    calibrate_deciles,
-    class_recalls,
-    measure_classes,
-    measure_errors,
-    measure_margins,
-    release_sums,
-    roc_curve,
-    total_error,
-)
+from taciturn.methods.scores.run import release_sums
 from taciturn.privacy.account import Account
 from taciturn.privacy.budget import Budget
 from taciturn.privacy.certificate import Certificate, certify, in_short
@@ -147,7 +132,7 @@ class ModelScore:
     certificate: Certificate
 
     metric = "all"
-    confidence_level = CONFIDENCE_LEVEL
+    confidence_level = run.CONFIDENCE_LEVEL
 
     def __hash__(self) -> int:
         return hash((self.cells, self.counts))
@@ -157,30 +142,32 @@ class ModelScore:
         return np.array(self.counts)
 
     @cached_property
-    def measures(self) -> tuple[Measure, ...]:
+    def measures(self) -> tuple[run.Measure, ...]:
         """AUC, log loss, accuracy and calibration of two classes; R2 and errors of numbers; fewer of more classes."""
         if isinstance(self.cells, MarginCells):
-            return measure_margins(self.cells, self._released, self.std)
+            return run.measure_margins(self.cells, self._released, self.std)
         if isinstance(self.cells, ClassCells):
-            return measure_classes(self.cells, self._released, self.std)
-        return measure_errors(self.cells, self._released, self.std)
+            return run.measure_classes(self.cells, self._released, self.std)
+        return run.measure_errors(self.cells, self._released, self.std)
 
     @cached_property
-    def calibration(self) -> tuple[CalibrationBin, ...]:
+    def calibration(self) -> tuple[run.CalibrationBin, ...]:
         """How often the second class occurs, by tenths of its predicted probability; empty but for two classes."""
-        return calibrate_deciles(self.cells, self._released, self.std) if isinstance(self.cells, MarginCells) else ()
+        return (
+            run.calibrate_deciles(self.cells, self._released, self.std) if isinstance(self.cells, MarginCells) else ()
+        )
 
     @cached_property
     def roc(self) -> tuple[tuple[float, float], ...]:
         """False and true positive rates; empty but for two classes."""
-        return roc_curve(self.cells, self._released) if isinstance(self.cells, MarginCells) else ()
+        return run.roc_curve(self.cells, self._released) if isinstance(self.cells, MarginCells) else ()
 
     @cached_property
-    def recalls(self) -> tuple[ClassRecall, ...]:
+    def recalls(self) -> tuple[run.ClassRecall, ...]:
         """The share of right predictions by class; empty but for more than two classes."""
-        return class_recalls(self.cells, self._released, self.std) if isinstance(self.cells, ClassCells) else ()
+        return run.class_recalls(self.cells, self._released, self.std) if isinstance(self.cells, ClassCells) else ()
 
-    def __getitem__(self, name: str) -> Measure:
+    def __getitem__(self, name: str) -> run.Measure:
         """The measure of this name."""
         return {found.name: found for found in self.measures}[name]
 
@@ -218,7 +205,7 @@ class Metric:
     """Whether numbers of records in cells are released, and not a sum of terms."""
     n_outputs: int | None = 1
     """How many numbers :meth:`outputs` makes of a record; None for its features."""
-    linear: LinearOutputs | None = None
+    linear: run.LinearOutputs | None = None
     """Makes predictions of features, each of one record alone to the last bit and in any place."""
 
     def __init__(
@@ -271,7 +258,7 @@ class Accuracy(Metric):
 
     def sums(self, source: Source, term_bound: int) -> IntArray:
         """The number of right predictions."""
-        by_outcome: IntArray = source.total(OutcomeCounts(self.classes.size, term_bound)).sum(axis=0)
+        by_outcome: IntArray = source.total(run.OutcomeCounts(self.classes.size, term_bound)).sum(axis=0)
         return by_outcome[:1]
 
 
@@ -289,7 +276,7 @@ class BalancedAccuracy(Metric):
 
     def sums(self, source: Source, term_bound: int) -> IntArray:
         """Numbers of right and wrong predictions in each class."""
-        return source.total(OutcomeCounts(self.classes.size, term_bound))
+        return source.total(run.OutcomeCounts(self.classes.size, term_bound))
 
     def score(self, sums: FloatArray, n_rows: int, deviation: float) -> tuple[float, float]:
         """The balanced accuracy and the standard deviation of its noise."""
@@ -321,7 +308,7 @@ class MeanError(Metric):
 
     def sums(self, source: Source, term_bound: int) -> IntArray:
         """The sum of errors, of which the largest possible one is ``term_bound``."""
-        return total_error(source, self.power, term_bound)
+        return run.total_error(source, self.power, term_bound)
 
     def score(self, sums: FloatArray, n_rows: int, deviation: float) -> tuple[float, float]:
         """The mean error and the standard deviation of its noise."""
@@ -351,7 +338,7 @@ class AllMeasures(Metric):
                 "use metric='accuracy'",
             )
         self.what = f"numbers of records by {'target and error' if self.numeric else 'prediction and class'}"
-        self.linear = LinearOutputs.of_model(estimator) if _is_linear(estimator) else None
+        self.linear = run.LinearOutputs.of_model(estimator) if _is_linear(estimator) else None
         self.n_outputs = None if self.linear is not None else self.classes.size if self.classes.size > 2 else 1
         self.divide(1, math.inf)
 
@@ -388,7 +375,7 @@ class AllMeasures(Metric):
 
     def sums(self, source: Source, term_bound: int) -> IntArray:
         """The numbers of records in cells."""
-        return source.total(CellCounts(self.cells, term_bound, self.linear))
+        return source.total(run.CellCounts(self.cells, term_bound, self.linear))
 
     def result(self, sums: FloatArray, n_rows: int, deviation: float, certificate: Certificate) -> ModelScore:
         """All measures."""

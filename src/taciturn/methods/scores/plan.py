@@ -73,13 +73,11 @@ def plan_score(
     """Plan the release of one sum of terms in [0, 1], or of the numbers of records in cells.
 
     The noise is two-sided geometric, which is pure and leaves delta unused, or Gaussian where that has a smaller
-    standard deviation. For one number this is rare: delta must not be much smaller than epsilon. Where an account pays
-    (``accounted``) and there is a delta the noise is Gaussian: beside other releases, pure ones of the same epsilon are
-    an order of magnitude dearer.
-
-    ``finest`` is the integer that stands for a term of one where the noise does not ask for another one. Gaussian noise
-    does: terms are then rounded to about one part in 2**16. ``counts`` are of records by cell
-    (``data.sensitivity.outcome_counts``); sums are of terms (``error_sum``).
+    standard deviation, which is rare for one number. Where an account pays (``accounted``) and there is a delta the
+    noise is Gaussian: beside other releases, pure ones of the same epsilon are an order of magnitude dearer.
+    ``finest`` is the integer that stands for a term of one unless the noise is Gaussian: terms are then rounded to
+    about one part in 2**16. ``counts`` are of records by cell (``data.sensitivity.outcome_counts``); sums are of
+    terms (``error_sum``).
     """
     if math.isinf(budget.epsilon):
         exact = Release(what, "none", 0.0, NotPrivateEvent())

@@ -319,13 +319,11 @@ def _votes_of(
 def assign_blocks(
     relation: str, records: Records, n_blocks: int, stream: Stream, keys: Iterable[Any] | None = None
 ) -> list[IndexArray]:
-    """Assign records to blocks by their slots in the table, or at random under add-remove, where slots shift.
+    """The positions, among the records present, of the records of each block, in increasing order.
 
-    A null record keeps its slot, so that the others stay in their blocks. It is in no block itself. All rows of a
-    person are in one block.
-
-    ``keys`` are numbers or texts, one per row of the table, under add-remove: records of one key are in one block. For
-    each block the positions of its records among those present are returned, in increasing order.
+    Blocks are slots of the table, or random under add-remove, where slots shift. A null record keeps its slot, so
+    that the others stay in their blocks, and is in no block itself. All rows of a person are in one block, and so
+    are, under add-remove, records of one of the ``keys``, numbers or texts, one per row of the table.
     """
     if keys is not None:
         # One by one: a common type for all keys would let one of them change what the others say.

@@ -255,9 +255,8 @@ def number_of_steps(
     number of records it is 80, the best single number of the same study; without a delta, 20.
 
     Where residuals are clipped by medians of the target, ``scaled`` is the neighbouring relation. Then noise is small
-    against them whatever their units are, and :math:`T = 0.27\,M / \log V` for a
-    :func:`~taciturn.methods.frank_wolfe.plan.signal_strength` of M, within the same ends
-    (research's ``study_siblings``).
+    against them whatever their units are, and :math:`T = 0.27\,M / \log V` for a :func:`signal_strength` of M, within
+    the same ends (research's ``study_siblings``).
     """
     if n_steps != "auto":
         return int(n_steps)

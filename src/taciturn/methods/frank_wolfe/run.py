@@ -191,10 +191,9 @@ def release_middle(medians: ScheduledMedians) -> int:
 
 
 def scale_target(plan: _Plan, source: ArraySource, stream: Stream) -> tuple[_Plan, ArraySource, float]:
-    """The plan and the source in units of the medians that the plan asks for, and the middle of the target.
+    """The plan and the source in units of the medians that the plan asks for, if any, and the middle of the target.
 
-    The middle is taken from the targets, which stay within the bounds of mapped ones: what lies farther from it has a
-    residual beyond the clip on either side. Where a plan asks for no medians, nothing changes.
+    Targets less the middle stay within the bounds: farther ones have residuals beyond the clip on either side.
     """
     if plan.medians is None:
         return plan, source, 0.0

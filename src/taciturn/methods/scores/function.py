@@ -603,8 +603,7 @@ def private_score(
     clipped to the model's ``y_bounds`` and rounded to a lattice of :math:`2^{17}` steps. A record whose label is none
     of the model's classes is a null record: never right, but one of n; so is one whose label has another type. If
     released numbers of records by class say that almost no label is a class, a ``SuspiciousReleaseWarning`` says so. A
-    prediction that is not a number is as wrong as
-    can be.
+    prediction that is not a number is as wrong as can be.
 
     ``metric="all"`` releases one histogram, the numbers of records by prediction and truth in public cells, and makes
     every measure of it, with an interval and beside its baseline (a ``ModelScore``): AUC, log loss, accuracy and

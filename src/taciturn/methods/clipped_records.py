@@ -536,7 +536,7 @@ class ClippedRecords:
     def score_matrix(
         self, coefficients: FloatArray, product_bound: float, row_squared: int, persons: PersonRows | None = None
     ) -> IntArray:
-        """The Gram matrix of the terms of :meth:`sums`, added up by person; ``row_squared`` is ``product_bound**2``."""
+        """The Gram matrix of the terms of :meth:`sums`, by person; ``row_squared`` stands for ``product_bound**2``."""
         weights = self.weights(self.margins(coefficients))[:, 0]
         unit = _ROOM * math.sqrt(row_squared) / product_bound
         exact, width = self.clipping.product_bound is None, self.clipping.width

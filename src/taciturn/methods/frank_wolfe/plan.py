@@ -160,6 +160,7 @@ class FrankWolfePlan(ScheduledPlan):
         """The entry of the intercept column in lattice units, 0 for none; small if the target is centred already."""
         if not self.problem.intercept:
             return 0
+        # Little is left for it then, and steps along a column at the bound would drown all others.
         return _CENTRED_CONSTANT if self.medians is not None and self.medians.centred else ONE
 
 

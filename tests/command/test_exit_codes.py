@@ -723,7 +723,7 @@ def test_a_refused_command_leaves_no_folder_and_spends_nothing(tmp_path):
     ("kernel", "arguments"),
     [
         ("taciturn.privacy.mechanisms.propose", FIT),
-        ("taciturn.methods.frank_wolfe.run.advance_dense", [*FIT, "--method", "frank-wolfe"]),
+        ("taciturn.kernels.frank_wolfe.advance_dense", [*FIT, "--method", "frank-wolfe"]),
         (
             "taciturn.kernels.ranks.concordance",
             ["select", "patients.csv", "--bounds", "bounds.toml", "--keep", "2", "--method", "kendall"],

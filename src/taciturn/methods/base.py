@@ -85,8 +85,7 @@ from taciturn.privacy.certificate import Certificate, certify, guarantee_lines, 
 from taciturn.privacy.claim import Release
 from taciturn.privacy.events import Event
 
-# -----------------------------------------------------------------------------
-# Warnings before a fit, from parameters and public facts alone: no record has any part in them.
+# ---- Warnings before a fit, from parameters and public facts alone: no record has any part in them.
 
 # From here on the odds of a guess about a record may change by a factor of 22,000.
 _WEAK_EPSILON = 10.0
@@ -115,11 +114,7 @@ def warn_of_weak_budget(epsilon: float, n_records: int, enough: int, unit: str) 
 
 
 def warn_of_weak_guarantee(budget: Budget, n_records: int | None, unit: str) -> None:
-    """Warn of a budget that protects little.
-
-    A delta of one over the number of records allows a mechanism that publishes a record, chosen at random: one of n
-    is then exposed for certain, although each is with probability 1 / n only.
-    """
+    """Warn of a budget that protects little; a delta of 1 / n allows to publish one of n records, chosen at random."""
     if math.isinf(budget.epsilon):
         return
     if budget.epsilon >= _WEAK_EPSILON:
@@ -136,9 +131,7 @@ def warn_of_weak_guarantee(budget: Budget, n_records: int | None, unit: str) -> 
         )
 
 
-# -----------------------------------------------------------------------------
-# Searches around a private estimator: noticed from the call stack, which no record has any part in.
-#
+# ---- Searches around a private estimator: noticed from the call stack, which no record has any part in.
 # A search makes copies of the estimator before it fits them. The first copy is the moment to ask what the whole will
 # cost: the call on the stack states the number of fits, and plans state their prices, before anything is charged.
 
@@ -161,17 +154,7 @@ Fit = tuple[Event, Budget, bool, int]
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A call that fits copies of an estimator.
-
-    Parameters
-    ----------
-    estimator : object
-        What is copied.
-    X, y : object
-        What the call was given.
-    runs : list of (dict, int), or None
-        Candidates and how often each is fitted; None where that is not known beforehand.
-    """
+    """A call that fits copies of an estimator to X and y; ``runs`` is None where the number is not known beforehand."""
 
     estimator: Any
     X: Any
@@ -190,20 +173,11 @@ class Search:
 
 
 def consider_search(part: Any) -> None:
-    """Warn if the copy that is being made is for a search, and refuse a search that its account cannot pay for.
+    """Warn if the copy that is being made is for a search; raise if the account cannot pay for all of its fits.
 
-    A search scores fits and chooses by the scores. All its fits are charged in full: where the account ends before the
-    search does, everything is spent and there is no model. So the first copy of a search adds up all of its fits.
-
-    Parameters
-    ----------
-    part : PrivateEstimator
-        What is being copied.
-
-    Raises
-    ------
-    BudgetExceededError
-        If the account has not enough left for all fits of the search; nothing was spent.
+    All fits of a search are charged in full: if the account ends before the search does, everything is spent and
+    there is no model. So the first copy adds up all of its fits, and BudgetExceededError is raised before anything
+    is spent.
     """
     frames = calling_frames()
     calls = [frame for frame in frames if _is_search(frame)]
@@ -243,7 +217,7 @@ def _warn(part: Any, search: Search) -> None:
     )
 
 
-# ------------------------------------------------------------------ the number of fits
+# ---- the number of fits
 
 
 def _module(frame: FrameType) -> str:
@@ -345,7 +319,7 @@ def _number_of_folds(cv: Any) -> int | None:
     return len(cv) if hasattr(cv, "__len__") else None
 
 
-# ------------------------------------------------------------------ what they cost
+# ---- what they cost
 
 
 def _refuse_unaffordable(search: Search) -> None:
@@ -443,18 +417,16 @@ def _rounded_down(number: float) -> float:
     return math.floor(number / unit) * unit
 
 
-# -----------------------------------------------------------------------------
-# How private estimators show themselves: their budget always, and in notebooks what was released.
+# ---- How private estimators show themselves: their budget always, and in notebooks what was released.
 
 _ALWAYS = ("epsilon", "delta")
 _MOST_ROWS = 10
 
 
 class Represented(BaseEstimator):
-    """An estimator whose text names its budget, and whose HTML shows, once it is fitted, what it released.
+    """An estimator whose text names its budget, defaults too, and whose HTML shows what a fit released.
 
-    scikit-learn leaves out parameters that have their defaults; a budget is worth stating in any case. HTML is added
-    below scikit-learn's diagram. Everything shown is a parameter, public, or released.
+    HTML is added below scikit-learn's diagram. Everything shown is a parameter, public, or released.
     """
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
@@ -563,15 +535,11 @@ def _names(estimator: Any) -> list[str]:
     return [f"x{j}" for j in range(estimator.n_features_in_)] if given is None else [str(name) for name in given]
 
 
-# -----------------------------------------------------------------------------
-# The six verbs of a fit: validate public facts, plan, reserve, read, run, certify.
+# ---- The six stages of a fit: validate public facts, plan, reserve, read, run, certify.
+# The base classes of models, selectors and scalers spell them out once each; a class adds its parameters, its plan and
+# its runner. What a stage may see:
 #
-# Everything that is fitted to private data is made of them, in this order. The base classes of models, selectors and
-# scalers spell them out once each; a class adds its parameters, its plan and its runner. What a verb may see:
-#
-# ========  ==========================================================  ===============================================
-# verb      sees                                                        gives
-# ========  ==========================================================  ===============================================
+# stage     sees                                                        gives
 # validate  parameters; of the table its shape, its names, and what     :class:`PublicFacts`
 #           an assumption of the certificate makes public
 # plan      parameters and public facts                                 mechanisms and their costs
@@ -579,7 +547,6 @@ def _names(estimator: Any) -> list[str]:
 # read      the table                                                   a source: bounded records on the lattice
 # run       the plan, the source, random streams                        what is released
 # certify   the plan and what was released                              a certificate
-# ========  ==========================================================  ===============================================
 #
 # Kernels are compiled between planning and reserving, so that a failure to do so spends nothing. From ``read`` on a
 # reservation is not given back, whatever happens.
@@ -597,18 +564,6 @@ ESTIMAND = (
 
 _ONE_KEY = "all rows about one person carry the same key, and a row without a key is about nobody"
 _PUBLIC_KEYS = "the set of keys of the persons is public"
-
-
-def person_assumptions(relation: str) -> tuple[str, ...]:
-    """What the guarantee for a person rests on: under add-remove the keys are private."""
-    return (_ONE_KEY,) if relation == "add-remove" else (_ONE_KEY, _PUBLIC_KEYS)
-
-
-def public_persons(keys: PersonKeys, relation: str, n_public: int | None) -> int | None:
-    """The number of persons as far as it may be used or shown."""
-    if relation != "add-remove" and keys.n_persons == 0:
-        raise DataError("persons: expected at least one key, got none; leave persons out if every row is a record.")
-    return public_rows(relation, keys.n_persons, n_public)
 
 
 class PricedPlan(Protocol):
@@ -639,27 +594,13 @@ class Plan(PricedPlan, Protocol):
 class PublicFacts:
     """What may be known of a table before a cell of it is read.
 
-    Parameters
-    ----------
-    n_rows : int or None
-        Rows of the table, null records included. Private under add-remove, and where a record is a person. None for a
-        table in partitions under add-remove: its rows are not counted before all is reserved.
-    n_records : int or None
-        The public number of records: that of the rows or persons, or ``n_public`` under add-remove.
-    n_features : int
-        Columns of the table.
-    labels : ndarray or None
-        The classes, sorted; None for a target of numbers.
-    assumptions : tuple of str
-        What the certificate has to assume for these facts to be public.
-    columns : tuple of int or None
-        Columns that the caller fixed, in increasing order; None where all may be used.
-    unit : {"record", "person"}
-        What a record is: a row, or all rows of a person.
-    person_column : str or None
-        The column that the keys of the persons come from, if it has a name.
-    person_digest : str or None
-        Of the set of keys of the persons; None under add-remove, where the set is private.
+    ``n_rows`` counts null records too. It is private under add-remove and where a record is a person, and None for
+    a table in partitions under add-remove, whose rows are not counted before all is reserved. ``n_records`` is the
+    public number of rows or persons, or ``n_public`` under add-remove. ``labels`` are the sorted classes, None for
+    a target of numbers; ``assumptions`` are what the certificate has to assume for these facts to be public.
+    ``columns`` are those that the caller fixed, in increasing order (None: all may be used). ``person_column`` is
+    the name of the column of keys, and ``person_digest`` a digest of their set, None under add-remove, where the
+    set is private.
     """
 
     n_rows: int | None
@@ -698,16 +639,18 @@ def person_facts(
         return facts, None
     in_partitions = isinstance(persons, TablePersons)
     read: Persons = persons.read if in_partitions else partial(read_persons, persons, facts.counted_rows)
-    n_records, digest = n_public, None
+    n_records, digest, assumed = n_public, None, (*facts.assumptions, _ONE_KEY)
     if relation != "add-remove":
         keys = read()
-        n_records, digest, read = public_persons(keys, relation, None), keys.digest, lambda: keys
+        if keys.n_persons == 0:
+            raise DataError("persons: expected at least one key, got none; leave persons out if every row is a record.")
+        n_records, digest, read = public_rows(relation, keys.n_persons, None), keys.digest, lambda: keys
+        assumed = (*assumed, _PUBLIC_KEYS)
     together = (ONE_PARTITION,) if in_partitions and not persons.table.gathers_persons else ()
-    assumptions = (*facts.assumptions, *person_assumptions(relation), *together)
     described = replace(
         facts,
         n_records=n_records,
-        assumptions=assumptions,
+        assumptions=(*assumed, *together),
         unit="person",
         person_column=column_of_keys(persons),
         person_digest=digest,
@@ -737,25 +680,13 @@ def check_common_parameters(
 
 
 def reserve_cost(
-    account: Account | str | None,
-    plan: PricedPlan,
-    *,
-    what: str,
-    relation: str,
-    unit: str,
-    n_records: int | None,
-    seeded: bool,
-    person_column: str | None = None,
-    person_digest: str | None = None,
+    account: Account | str | None, plan: PricedPlan, facts: PublicFacts, *, what: str, relation: str, seeded: bool
 ) -> Reservation:
-    """Reserve what a plan costs from an account, if there is one; everything is public until here.
-
-    What protects little is told of before anything is spent.
-    """
+    """Reserve what a plan costs from an account, if there is one, after a warning about a weak guarantee."""
     budget = f"epsilon = {plan.budget.epsilon:g}, delta = {plan.budget.delta:g}, {relation}"
-    number = "a private number of" if n_records is None else f"{n_records:,}"
-    log_phase(what, "planned", f"for {budget}, {number} {unit}s")
-    warn_of_weak_guarantee(plan.budget, n_records, unit)
+    number = "a private number of" if facts.n_records is None else f"{facts.n_records:,}"
+    log_phase(what, "planned", f"for {budget}, {number} {facts.unit}s")
+    warn_of_weak_guarantee(plan.budget, facts.n_records, facts.unit)
     opened = open_account(account)
     if opened is None:
         log_phase(what, "reserved", "nothing, as there is no account")
@@ -765,12 +696,12 @@ def reserve_cost(
         plan.budget,
         what=what,
         relation=relation,
-        unit=unit,
-        n=n_records,
+        unit=facts.unit,
+        n=facts.n_records,
         seeded=seeded,
         ordered=plan.ordered,
-        person_column=person_column,
-        person_digest=person_digest,
+        person_column=facts.person_column,
+        person_digest=facts.person_digest,
     )
     log_phase(what, "reserved", f"from account {opened.name!r}")
     return reservation
@@ -778,10 +709,7 @@ def reserve_cost(
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Budgeted:
-    """The parameters with which the constructor of every private estimator begins.
-
-    Constructors are those of dataclasses, whose fields are in the order of the descriptions in the docstring.
-    """
+    """The parameters with which every constructor begins: dataclass fields, in the order of the docstring."""
 
     epsilon: float = 1.0
     delta: float = 1e-6
@@ -922,10 +850,7 @@ class PrivateEstimator(Guarded, Represented, Budgeted):
         return person_facts(facts, persons, self.relation, self.n_public)
 
     def warm_up(self, *, sparse: bool, n_classes: int | None = None) -> None:
-        """Compile what a fit to a dense or sparse table calls, so that a failure to do so spends nothing.
-
-        ``n_classes`` is the number of classes, where it is known already.
-        """
+        """Compile what a fit calls, so that a failure to do so spends nothing; ``n_classes`` is None if not known."""
 
     def _log(self, phase: str) -> None:
         """Log a phase of the fit; the last one, "certified", with its guarantee."""
@@ -933,17 +858,8 @@ class PrivateEstimator(Guarded, Represented, Budgeted):
 
     def _reserve(self, plan: Plan, facts: PublicFacts) -> Reservation:
         """Set the cost of the plan aside before the first cell is read and the first noise is drawn."""
-        return reserve_cost(
-            self.account,
-            plan,
-            what=type(self).__name__,
-            relation=self.relation,
-            unit=facts.unit,
-            n_records=facts.n_records,
-            seeded=self.random_state is not None,
-            person_column=facts.person_column,
-            person_digest=facts.person_digest,
-        )
+        seeded = self.random_state is not None
+        return reserve_cost(self.account, plan, facts, what=type(self).__name__, relation=self.relation, seeded=seeded)
 
     def _public_description(self, facts: PublicFacts) -> dict[str, Any]:
         """Public facts of every fit, for the certificate."""
@@ -961,9 +877,7 @@ class PrivateEstimator(Guarded, Represented, Budgeted):
         return *admission_assumptions(self.invalid), *limit
 
 
-# -----------------------------------------------------------------------------
-# Weights of the classes of a target: public numbers by which the losses of records are multiplied.
-#
+# ---- Weights of the classes of a target: public numbers by which the losses of records are multiplied.
 # With weights the objective is :math:`\sum_i w_{y_i} \ell(W x_i + b;\, y_i)`, as for ``class_weight`` of scikit-learn.
 # Only ratios of weights matter to its minimum, so that they are divided by the largest. "balanced" weights would be one
 # over the numbers of records of each class, and are refused: these are the data's own.
@@ -1003,25 +917,13 @@ def weights_of_classes(class_weight: Mapping[Any, float] | None, labels: AnyArra
     return tuple(weight / largest for weight in weights)
 
 
-def weight_loss(loss: Loss, weights: tuple[float, ...]) -> Loss:
-    """The loss with weights; as it is where all are the same."""
-    return loss if min(weights) == 1.0 else WeightedLoss(loss, weights)
-
-
 @dataclass(frozen=True, slots=True)
 class WeightedLoss(Loss):
-    r"""A loss of labels times the weight of the record's class.
+    """A logistic or softmax loss times the weight of the record's class.
 
-    *Constants.* Weights are in (0, 1] and one of them is 1. Derivatives, their L1 and L2 norms and second derivatives
-    are those of the loss times a number of at most one, so that every bound of the loss holds, and is attained by
-    records of the heaviest class. Sensitivities do not change.
-
-    Parameters
-    ----------
-    loss : Loss
-        Logistic or softmax.
-    weights : tuple of float
-        By the codes of the classes, in (0, 1], the largest 1.
+    *Constants.* Weights, by the codes of the classes, are in (0, 1] and one of them is 1. Derivatives, their L1 and
+    L2 norms and second derivatives are those of the loss times a number of at most one, so that every bound of the
+    loss holds, and is attained by records of the heaviest class. Sensitivities do not change.
     """
 
     loss: Loss
@@ -1093,8 +995,7 @@ class WeightedLoss(Loss):
         return np.array(self.weights)[np.maximum(np.asarray(target, dtype=np.int64), 0)]
 
 
-# -----------------------------------------------------------------------------
-# Predictions of fitted linear models, for numbers and for classes.
+# ---- Predictions of fitted linear models, for numbers and for classes.
 
 
 class LinearPredictor(BaseEstimator):
@@ -1176,8 +1077,7 @@ class ClassPredictor(ClassifierMixin, LinearPredictor):
         return tags
 
 
-# -----------------------------------------------------------------------------
-# What every private linear model has in common: bounds, targets and classes, coefficients, predictions.
+# ---- What every private linear model has in common: bounds, targets and classes, coefficients, predictions.
 
 
 class PrivateLinearModel(LinearPredictor, PrivateEstimator):
@@ -1407,7 +1307,7 @@ class PrivateClassifier(ClassPredictor, PrivateLinearModel):
         """The loss of one record, and the number of outputs."""
         n_classes, weights = _labels(facts).size, self._class_weights(facts)
         loss, n_outputs = (LogisticLoss(), 1) if n_classes == 2 else (SoftmaxLoss(), n_classes)
-        return weight_loss(loss, weights), n_outputs
+        return loss if min(weights) == 1.0 else WeightedLoss(loss, weights), n_outputs
 
     def _class_weights(self, facts: PublicFacts) -> tuple[float, ...]:
         return weights_of_classes(self.class_weight, _labels(facts))

@@ -36,8 +36,7 @@ from taciturn.kernels.gradients import (
 from taciturn.losses import Loss
 from taciturn.methods.descent import add_shares
 
-# -----------------------------------------------------------------------------
-# Norms of rows on the lattice, exactly.
+# ---- Norms of rows on the lattice, exactly.
 
 
 def squared_row_norms(design: Design, centre: FloatArray | None = None) -> FloatArray:
@@ -56,10 +55,7 @@ def squared_row_norms(design: Design, centre: FloatArray | None = None) -> Float
 def row_norms(
     block: Block, columns: IndexArray | None, centre: FloatArray | None, layout: str | None, *, one_pass: bool = False
 ) -> FloatArray:
-    """Squared L2 norms of the rows less a centre, in lattice units, which the block remembers.
-
-    In one pass the lattice is built for this sum alone, a few rows at a time.
-    """
+    """Squared L2 norms of the rows less a centre, in lattice units, which the block remembers."""
     design = block.design(columns, layout)
 
     def compute() -> FloatArray:
@@ -73,9 +69,7 @@ def row_norms(
     return block.recall("row norms", None if centre is None else centre.tobytes(), compute)
 
 
-# -----------------------------------------------------------------------------
-# Sums of outer products of rows, in integers that are the same in any order.
-#
+# ---- Sums of outer products of rows, in integers that are the same in any order.
 # Every term is the outer product of a vector that is cut to integers first. Cutting keeps a bound on its norm; without
 # privacy no bound is needed, and ``exact`` rounds instead.
 
@@ -117,10 +111,7 @@ def sum_outer_products_of_persons(
     *,
     exact: bool = False,
 ) -> IntArray:
-    """The sum over persons of the outer product of ``unit`` times the sum of the person's rows times integer weights.
-
-    Squared norms of these vectors are at most ``row_squared``.
-    """
+    """The sum over persons of outer products of ``unit`` times their weighted sums of rows, within ``row_squared``."""
     gram = np.zeros((width, width), dtype=np.int64)
     step = max(1, min(_BLOCK_ENTRIES // width, (1 << 53) // row_squared))
     for part, start, stop in _whole_persons(persons, step):
@@ -146,16 +137,12 @@ def _whole_persons(persons: PersonRows, step: int) -> Iterator[tuple[PersonRows,
         first = last
 
 
-# -----------------------------------------------------------------------------
-# Sums of clipped gradients over dense rows by compiled loops, in as many threads as the machine and the user allow.
+# ---- Sums of clipped gradients over dense rows by compiled loops, in the threads that machine and user allow.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LatticeCoefficients:
-    """Coefficients as integers, so that products with lattice rows are exact.
-
-    With x a row, an output's margin is ``(x . integers - shifts) * unit + constants``.
-    """
+    """Coefficients as integers for exact products: margins are ``(x . integers - shifts) * unit + constants``."""
 
     integers: FloatArray
     shifts: FloatArray
@@ -164,11 +151,7 @@ class LatticeCoefficients:
 
     @classmethod
     def of(cls, coefficients: FloatArray, constant: int, centre: FloatArray | None) -> LatticeCoefficients:
-        """One row per output; the last is that of a constant column, if it is not zero.
-
-        The lattice leaves room for exact margins: half of what they allow, and rounding adds less than the other half,
-        so that partial sums stay below 2**53.
-        """
+        """One row per output, the constant's column last; exact margins stay below 2**53, rounding included."""
         weights = coefficients[:, :-1] if constant else coefficients
         largest = float(np.abs(weights).sum(axis=1).max(initial=0.0))
         bits = 36 - math.frexp(largest)[1] if largest > 0.0 else 0
@@ -254,9 +237,7 @@ def warm_up(*, sparse: bool, n_classes: int | None) -> None:
         gradients.warm_up_gradients(sparse=sparse, several_classes=False)
 
 
-# -----------------------------------------------------------------------------
-# Records with clipped rows and clipped derivatives, and the exact sums that gradient descent makes of them.
-#
+# ---- Records with clipped rows and clipped derivatives, and the exact sums that gradient descent makes of them.
 # Rows are clipped to an L2 norm without being changed: a row beyond the bound gets a smaller weight instead, which is
 # the same sum. Or row and derivative are clipped together, to a bound on the product of their norms, which touches
 # fewer records: margins are then those of the rows as they are, and only long rows with large derivatives count less. A
@@ -288,34 +269,15 @@ def _finite(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clipping:
-    """How records are clipped: public and released numbers.
+    """How records are clipped: public and released numbers, lengths in lattice units.
 
-    Parameters
-    ----------
-    columns : ndarray of int or None
-        The features that are read; None for all.
-    n_features, n_outputs : int
-        How many they are, and rows of the coefficient matrix: 1, or the number of classes.
-    loss : Loss
-        The loss of one record.
-    row_squared : int
-        Bound on the squared norm of a clipped row, the constant included, in lattice units.
-    constant : int
-        Entry of the intercept column in lattice units; 0 for no such column.
-    weight_bound : int
-        The integer that stands for a derivative at its bound.
-    derivative_bound : float
-        Bound on derivatives. For several classes predicted probabilities minus the label are scaled down to at most
-        twice this sum of absolute values.
-    centre : ndarray of shape (n_features,), default=None
-        Integers, at most ONE in absolute value, that are taken from every row.
-    target_mean : int, default=0
-        Taken from a numeric target, in lattice units.
-    layout : str or None, default="csr"
-        As in :meth:`~taciturn.engines.Block.design`.
-    product_bound : int or None, default=None
-        Bound on the product of the norms of a row and of its integer weights. None: rows are clipped to ``row_squared``
-        and derivatives to their bound, each by itself.
+    ``columns`` are the features that are read (None for all). Each clipped row, with the entry ``constant`` of the
+    intercept column (0 for none), has a squared norm of at most ``row_squared``. The integer ``weight_bound``
+    stands for a derivative at ``derivative_bound``; for several classes predicted probabilities minus the label are
+    scaled down to at most twice this sum of absolute values. Every row loses ``centre``, integers of at most ONE in
+    absolute value, and a numeric target loses ``target_mean``. ``layout`` is as in
+    :meth:`~taciturn.engines.Block.design`. ``product_bound`` bounds the product of the norms of a row and of its
+    integer weights; None: both are clipped by themselves.
     """
 
     columns: IndexArray | None
@@ -354,9 +316,7 @@ class Clipping:
             centre, self.target_mean, self.product_bound,
         )  # fmt: skip
         return block.recall(
-            "clipped records",
-            key,
-            lambda: ClippedRecords(self, design, self.target(block), norms, block.row_counts),
+            "clipped records", key, lambda: ClippedRecords(self, design, self.target(block), norms, block.row_counts)
         )
 
     def passes(self, block: Block) -> Iterator[ClippedRecords]:
@@ -374,27 +334,13 @@ class Clipping:
 class ClippedRecords:
     """Some records, every row clipped to an L2 norm and every derivative to a bound, and sums over them.
 
-    Parameters
-    ----------
-    clipping : Clipping
-        The bounds.
-    design : Design
-        The features that it reads, without an intercept column.
-    target : ndarray of shape (n_samples,)
-        Lattice values for a regression, class codes (-1 for null records) for a classification.
-    norms : ndarray of shape (n_samples,)
-        Squared norms of the rows less the centre, in lattice units.
-    counts : ndarray of shape (n_samples,), default=None
-        How many rows the person of each row has; None where every row is a record.
+    The design has no intercept column. The target holds lattice values for a regression, class codes (-1 for null
+    records) for a classification. ``norms`` are squared norms of the rows less the centre, in lattice units, and
+    ``counts`` how many rows the person of each row has; None where every row is a record.
     """
 
     def __init__(
-        self,
-        clipping: Clipping,
-        design: Design,
-        target: NumberArray,
-        norms: FloatArray,
-        counts: IntArray | None = None,
+        self, clipping: Clipping, design: Design, target: NumberArray, norms: FloatArray, counts: IntArray | None = None
     ) -> None:
         self.clipping, self.design, self._squares = clipping, design, norms
         weight_bound, loss = clipping.weight_bound, clipping.loss
@@ -480,10 +426,7 @@ class ClippedRecords:
         return integers
 
     def sums(self, coefficients: FloatArray) -> IntArray:
-        """:meth:`sums_at` the margins of these coefficients.
-
-        By compiled loops for losses that they know, over dense rows in one pass: the same integers.
-        """
+        """:meth:`sums_at` the margins of these coefficients; compiled loops, if there are, give the same integers."""
         clipping, curve = self.clipping, self.clipping.loss.curve
         if self.design.is_sparse or curve is None:
             margins = self.margins(coefficients)
@@ -548,20 +491,14 @@ class ClippedRecords:
         return sums if centre is None else sums - int(weights.sum()) * centre.astype(np.int64)
 
     def residuals(self, coefficients: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Margins less those of the constant, and derivatives, of records with a single margin.
-
-        Null records have zeros. Each number is a function of one record alone, to the last bit.
-        """
+        """Margins less the constant's, and derivatives, for one output: each of one record alone, 0 for null ones."""
         loss = self.clipping.loss
         margins = _finite(self.margins(coefficients))[:, 0]
         constant = float(coefficients[0, -1]) * (self.clipping.constant / ONE) if self.clipping.constant else 0.0
         return (margins - constant) * self._present, loss.derivative(margins, self._target) * self._present
 
     def losses(self, coefficients: FloatArray) -> FloatArray:
-        """The loss of each record: half a squared residual in units of the clip, up to a bound, or the log-loss.
-
-        Each number is a function of one record alone, to the last bit; null records lose nothing.
-        """
+        """The loss of each record alone, 0 for null ones: half a bounded squared residual per clip, or log-loss."""
         margins = _finite(self.margins(coefficients))
         if not self.clipping.loss.labelled:
             residuals = np.abs(margins[:, 0] - self._target) / self.clipping.derivative_bound
@@ -585,8 +522,7 @@ class ClippedRecords:
     def information_matrix(self, coefficients: FloatArray, row_squared: int) -> IntArray:
         r"""The Gram matrix of rows times :math:`\sqrt{\phi'' / \beta}`, beta being the smoothness of the loss.
 
-        Their norms are clipped to that of a row, and their squares are in units of ``row_squared``. Second derivatives
-        are those at the margins of the coefficients.
+        Their norms are clipped to that of a row, and their squares are in units of ``row_squared``.
         """
         loss = self.clipping.loss
         margins = _finite(self.margins(coefficients))[:, 0]
@@ -600,10 +536,7 @@ class ClippedRecords:
     def score_matrix(
         self, coefficients: FloatArray, product_bound: float, row_squared: int, persons: PersonRows | None = None
     ) -> IntArray:
-        """The Gram matrix of the terms of :meth:`sums`, whose norms are at most ``product_bound``.
-
-        Their squares are in units of ``row_squared``. The term of a person is the sum of those of its rows.
-        """
+        """The Gram matrix of the terms of :meth:`sums`, by person; ``row_squared`` stands for ``product_bound**2``."""
         weights = self.weights(self.margins(coefficients))[:, 0]
         unit = _ROOM * math.sqrt(row_squared) / product_bound
         exact, width = self.clipping.product_bound is None, self.clipping.width
@@ -612,10 +545,7 @@ class ClippedRecords:
         return sum_outer_products_of_persons(self._dense_rows, weights, unit, persons, width, row_squared, exact=exact)
 
     def _gram(self, scales: FloatArray, row_squared: int, *, exact: bool = False) -> IntArray:
-        """The Gram matrix of rows times scales, whose squared norms are at most ``row_squared``.
-
-        Those of a person with m rows are divided by the root of m, so that their squared norms add up to no more.
-        """
+        """The Gram matrix of scaled rows within ``row_squared``; m rows of a person are divided by the root of m."""
         if self._counts is not None:
             scales = scales / np.sqrt(self._counts)
         return sum_outer_products(self._dense_rows, scales, self.clipping.width, row_squared, exact=exact)

@@ -20,9 +20,7 @@ from taciturn.core.rng import Stream
 from taciturn.core.validation import BoolArray, FloatArray, IndexArray, IntArray
 from taciturn.privacy.mechanisms import GumbelTopK, RoundedGaussian
 
-# -----------------------------------------------------------------------------
-# How one descent of the default model clips its records and how long it goes on, from public facts.
-#
+# ---- How one descent of the default model clips its records and how long it goes on, from public facts.
 # A descent has p columns, the constant's among them, and spends a Gaussian parameter :math:`\mu_g` on gradients. Row
 # and derivative are clipped together, to R times c, where R is a private quantile of the row norms and c a multiple of
 # what a derivative typically is. Both *open* as noise falls below sampling error, so that the estimand is maximum
@@ -51,16 +49,10 @@ _MOST_MOMENTUM = 0.9
 
 @dataclass(frozen=True, slots=True)
 class DescentRule:
-    r"""Clips and time of a descent.
+    r"""Clips and time of a descent: R is the quantile ``norm_quantile`` of row norms.
 
-    Parameters
-    ----------
-    norm_quantile : float
-        The quantile of row norms that is R.
-    clip : float
-        c, in units of what a derivative typically is: one for labels, the residual size for numbers.
-    time : float
-        :math:`\tau R^2 / \mu_g`.
+    ``clip`` is c, in units of what a derivative typically is: one for labels, the residual size for numbers.
+    ``time`` is :math:`\tau R^2 / \mu_g`.
     """
 
     norm_quantile: float
@@ -107,10 +99,7 @@ class StepRule:
 
 
 def step_rule(time: float, n_entries: float) -> StepRule:
-    """Steps that take a time in units of one over the largest curvature, infinite without privacy.
-
-    There are fewer of them, with more momentum, where each reads very many entries.
-    """
+    """Steps for a time over the largest curvature, infinite without privacy; fewer if each reads very many entries."""
     if math.isinf(time):
         return StepRule(NOISELESS_STEPS, 1.0, _MOST_MOMENTUM)
     most = min(max(_MOST_ENTRIES / n_entries, _LEAST_STEPS), MOST_STEPS)
@@ -120,9 +109,7 @@ def step_rule(time: float, n_entries: float) -> StepRule:
     return StepRule(n_steps, 1.0, min(1.0 - n_steps / time, _MOST_MOMENTUM))
 
 
-# -----------------------------------------------------------------------------
-# How many threads matrix products and compiled sums get.
-#
+# ---- How many threads matrix products and compiled sums get.
 # Products of small blocks are done sooner by one thread than they could be shared out: BLAS wakes all of its threads
 # for them, which then wait at full speed. Where there are enough rows, they are shared out instead, a part to each
 # thread, and every thread multiplies by itself. Sums of integers are the same for any number of threads.
@@ -161,10 +148,7 @@ def all_threads_if_large(n_columns: int) -> AbstractContextManager[Any]:
 
 
 def n_threads() -> int:
-    """How many threads may run: the least of the processors of this process, ``OMP_NUM_THREADS`` and BLAS's limit.
-
-    Facts about the machine and its settings, never about data.
-    """
+    """The least of the processors of this process, ``OMP_NUM_THREADS`` and BLAS's limit; never a fact about data."""
     allowed = _allowed.get()
     if allowed is not None:
         return allowed
@@ -196,9 +180,7 @@ def _thread_pools() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-# -----------------------------------------------------------------------------
-# The law of the errors that the noise of a descent leaves in its weights.
-#
+# ---- The law of the errors that the noise of a descent leaves in its weights.
 # Noise enters at every step, and what happens to it afterwards is known: the lengths of the steps, momentum, metric and
 # average are public or released. Near the optimum a descent is linear, so that the errors are normal, and their
 # variance is a sum over steps. Everything here is post-processing.
@@ -206,10 +188,7 @@ def _thread_pools() -> ThreadpoolController:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightNoise:
-    """Variances of independent errors along orthonormal directions, the columns of ``directions``.
-
-    Directions of None are the coordinates, and a single variance is that of all.
-    """
+    """Variances, one or one each, of independent errors along orthonormal ``directions`` (None: the coordinates)."""
 
     variances: FloatArray
     directions: FloatArray | None
@@ -224,10 +203,7 @@ class WeightNoise:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearDescent:
-    """A descent as if it were linear: per direction, what gradients are multiplied by and how they change per weight.
-
-    Directions are as in :class:`WeightNoise`.
-    """
+    """A descent as if linear: per direction of a :class:`WeightNoise`, the step's factor and the gradient's change."""
 
     scales: FloatArray
     curvatures: FloatArray
@@ -247,10 +223,7 @@ class LinearDescent:
 def propagate(
     steps: Sequence[float], momentum: float, scales: FloatArray, curvatures: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """What the mean of the second half of a linear descent keeps of an error of its start, and the variance of noise.
-
-    Both are per direction, and the noise of a gradient has a variance of one.
-    """
+    """Per direction, what the mean of a linear descent's second half keeps of its start, and of noise of variance 1."""
     n_steps = len(steps)
     # Row t has the error by the noise of step t, the last row that of the start.
     errors, velocities = np.zeros((2, n_steps + 1, scales.size))
@@ -267,9 +240,7 @@ def propagate(
     return means[-1], np.square(means[:-1]).sum(axis=0)
 
 
-# -----------------------------------------------------------------------------
-# Gradient descent on released sums: the one loop of all methods that make noisy gradient steps.
-#
+# ---- Gradient descent on released sums: the one loop of all methods that make noisy gradient steps.
 # One step is :math:`v \leftarrow \beta v - \eta \tilde g`, :math:`w \leftarrow \Pi(w + v)`, where :math:`\tilde g` is a
 # released sum of clipped gradients and :math:`\Pi` a projection. All but the releases is post-processing. How much
 # noise they add, and what that costs, is the plan's business.
@@ -282,10 +253,7 @@ _LARGEST_OFFSET = 2.0**60
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """What iterates are projected on: ``n_nonzero`` columns, an L2 ball, both, or all weights.
-
-    Of the columns the first ``n_features`` count; a further one, the intercept, is never constrained.
-    """
+    """What iterates are projected on: ``n_nonzero`` features, an L2 ball, both, or all; the intercept is free."""
 
     n_features: int
     n_nonzero: int | None = None
@@ -357,10 +325,9 @@ class CurvatureStep:
 
 @dataclass(frozen=True, slots=True)
 class ShrinkingStep:
-    """Steps of a length that is a guess, and one over the curvature as soon as two released gradients show more.
+    """Steps of a guessed length, and one over the curvature as soon as two released gradients show more.
 
-    Along noise, of which most directions consist, a guess that is too long shows at once: the steepest direction grows
-    until it prevails.
+    Along noise a guess that is too long shows at once: the steepest direction grows until it prevails.
     """
 
     first: float
@@ -379,27 +346,11 @@ class ShrinkingStep:
 class GradientDescent:
     r"""The iteration, given the noise on sums, how long steps are and what iterates are projected on.
 
-    Parameters
-    ----------
-    n_steps : int
-        Number of steps.
-    unit : float
-        The gradient is this times the sums.
-    noise : RoundedGaussian or None
-        The noise on sums that are released; None for none.
-    step : float, CurvatureStep or ShrinkingStep
-        :math:`\eta`.
-    constraint : Constraint
-        :math:`\Pi`.
-    momentum : float, default=0.0
-        :math:`\beta`, in [0, 1).
-    average : bool, default=False
-        Whether to return the mean of the second half of the iterates rather than the last one.
-    metric : ndarray of shape (width, width), default=None
-        What gradients are multiplied by: the inverse of a preconditioner. None: nothing.
-    top_k : GumbelTopK, default=None
-        Peeling: chooses the columns with the largest proposals, and only their sums and the intercept's are released.
-        None: all are.
+    The gradient is ``unit`` times the sums, and ``noise`` is None for none. ``step`` is :math:`\eta`,
+    ``constraint`` :math:`\Pi` and ``momentum`` :math:`\beta`, in [0, 1). ``average`` returns the mean of the second
+    half of the iterates rather than the last one. ``metric`` multiplies gradients: the inverse of a preconditioner,
+    None for none. ``top_k`` is for peeling: it chooses the columns with the largest proposals, and only their sums
+    and the intercept's are released; None releases all.
     """
 
     n_steps: int
@@ -419,10 +370,9 @@ class GradientDescent:
         stream: Stream,
         watch: Callable[[float], None] | None = None,
     ) -> FloatArray:
-        """The weights, one row per output, the intercept last.
+        """The weights, one row per output, the intercept last; ``watch`` receives the length of each step.
 
-        ``sums`` gives the exact sum of clipped gradients at some weights, and ``stream`` all noise. ``watch`` receives
-        the length of each step.
+        ``sums`` gives the exact sum of clipped gradients at some weights, and ``stream`` all noise.
         """
         current, velocity = start.copy(), np.zeros_like(start)
         mean, n_averaged = np.zeros_like(start), 0
@@ -448,10 +398,7 @@ class GradientDescent:
         return mean if self.constraint.n_nonzero is None else self.constraint.project(mean)
 
     def release(self, sums: IntArray, current: FloatArray, unit: float, stream: Stream) -> tuple[FloatArray, BoolArray]:
-        """Noisy sums, zero where nothing was released, and the columns of which something was.
-
-        The iterate is ``current``, and a step takes ``unit`` times the sums from it.
-        """
+        """Noisy sums at the iterate, zero where nothing was released, and the columns of which something was."""
         known = np.ones(sums.shape[1], dtype=bool)
         if self.noise is None:
             return sums.astype(np.float64), known

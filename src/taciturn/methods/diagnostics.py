@@ -14,9 +14,7 @@ from taciturn.core.guard import warn_caller
 from taciturn.core.validation import FloatArray
 from taciturn.privacy.mechanisms import PrivateQuantile
 
-# -----------------------------------------------------------------------------
-# What released numbers say against the bounds or classes of a fit: post-processing, which costs nothing.
-#
+# ---- What released numbers say against the bounds or classes of a fit: post-processing, which costs nothing.
 # A suspicion follows from noisy numbers that were paid for and from public facts. Each rule states how rarely it speaks
 # up although bounds and classes fit the records; where noise is too large to tell, nothing is said.
 
@@ -43,16 +41,9 @@ _USUAL_SHARE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """What a release says against bounds or classes.
+    """What a release says against bounds or classes, by a kind of :data:`REMARKS`.
 
-    Parameters
-    ----------
-    kind : {"labels", "label", "rows", "target"}
-        What it is about, see :data:`REMARKS`.
-    what : str
-        The release that says so, in the words of the certificate.
-    codes : tuple of int, default=()
-        The classes that hardly occur, by their places.
+    ``what`` is the release in the words of the certificate, ``codes`` the places of the classes that hardly occur.
     """
 
     kind: str
@@ -112,8 +103,7 @@ def crowds_at_ceiling(mechanism: PrivateQuantile, released: float, n_records: in
     return n_records * _USUAL_SHARE / mechanism.scale - preferred >= _CERTAINTY
 
 
-# -----------------------------------------------------------------------------
-# Sentences for what released numbers say against the bounds or classes of a fitted model.
+# ---- Sentences for what released numbers say against the bounds or classes of a fitted model.
 
 
 def warn_of_suspicions(model: Any, suspicions: Iterable[Suspicion]) -> None:

@@ -9,17 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Method:
-    """A method and the public classes that offer it.
-
-    Parameters
-    ----------
-    name : str
-        Its name on the command line.
-    module : str
-        The module that defines its classes; it is imported when a class is asked for.
-    regressor, classifier, selector, scaler : str, default=""
-        Names of its classes, where it has them.
-    """
+    """A method by its name on the command line, and the public classes of its module, "" where it has none."""
 
     name: str
     module: str

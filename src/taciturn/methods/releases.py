@@ -51,8 +51,7 @@ from taciturn.privacy.mechanisms import (
     rounding_charge,
 )
 
-# -----------------------------------------------------------------------------
-# Noise on integers: lattices on which a wanted noise is a power of two, so that nothing is rounded up.
+# ---- Noise on integers: lattices on which a wanted noise is a power of two, so that nothing is rounded up.
 
 LARGEST_WEIGHT = 16 * ONE
 """The largest integer that may stand for a derivative at its bound: sums of more would leave 64 bits."""
@@ -105,10 +104,7 @@ def gram_noise(relation: str, noise_multiplier: float) -> tuple[int, RoundedGaus
 def vector_noise(
     sensitivity: Callable[[int, str], Sensitivity], relation: str, noise_multiplier: float
 ) -> tuple[int, RoundedGaussian]:
-    """The integer that stands for a norm of one, and the noise on a sum of vectors of at most that norm.
-
-    ``sensitivity`` is that of the sum, for the integer and the relation.
-    """
+    """The integer for a norm of one, and the noise on a sum of vectors of at most that norm with this sensitivity."""
     unit, log2_scale = _on_lattice(sensitivity(1, relation).value * noise_multiplier, LARGEST_WEIGHT)
     return unit, RoundedGaussian(sensitivity(unit, relation).value, log2_scale, MOST_PRIVATE_ROWS * unit)
 
@@ -131,8 +127,7 @@ def _on_lattice(noise: float, largest: int, bits: int = _WEIGHT_BITS) -> tuple[i
     return weight_bound, log2_scale
 
 
-# -----------------------------------------------------------------------------
-# Releases of the default model: each method pays for what it returns.
+# ---- Releases of the default model: each method pays for what it returns.
 
 # The lower end of the grid of a median row norm.
 _LEAST_NORM = 2.0**-6
@@ -153,10 +148,7 @@ class Ceiling(NamedTuple):
 
 
 class Releases:
-    """Private answers to the few questions that a fit asks of a source.
-
-    The budget pays for every answer. Children of the stream are used up, one per answer.
-    """
+    """Private answers to questions about a source; each is paid from the budget and uses up a child of the stream."""
 
     def __init__(self, budget: PrivacyFilter, relation: str, source: Source, stream: Stream) -> None:
         self._budget, self._relation, self._source, self._stream = budget, relation, source, stream
@@ -246,10 +238,7 @@ class Releases:
         )  # fmt: skip
 
     def mean(self, what: str, share: float, terms: Task, n_values: int, n_rows: int) -> tuple[FloatArray, float]:
-        """The sum of vectors of norm at most one over ``n_rows``, and the deviation of its noise.
-
-        ``terms`` sums them in lattice units.
-        """
+        """The mean over ``n_rows`` of vectors of norm at most one, which ``terms`` sums, and its noise's deviation."""
         weight, noise = self.noise(HuberLoss(1.0), ONE * ONE, what, share, n_values)
         sums = weight * self._source.total(terms)
         unit = 1.0 / (float(weight) * ONE * n_rows)
@@ -319,10 +308,7 @@ class Releases:
     def noise(
         self, loss: Loss, row_squared: int, what: str, share: float, values: int, count: int = 1
     ) -> tuple[int, RoundedGaussian | None]:
-        """For sums of rows times derivatives: what stands for a derivative at its bound, and the noise.
-
-        ``count`` sums with ``values`` coordinates each cost ``share`` together.
-        """
+        """The integer for a derivative at its bound, and the noise; ``share`` pays for ``count`` sums together."""
         multiplier = self._budget.gaussian(what, share, count, values * DISTANCE_PER_VALUE)
         if not self._budget.private:
             return ONE if loss.labelled else LARGEST_WEIGHT // 2, None
@@ -331,29 +317,20 @@ class Releases:
     def joint_noise(
         self, product: float, what: str, share: float, values: int, count: int = 1
     ) -> tuple[int, int | None, RoundedGaussian | None]:
-        """For jointly clipped sums: what stands for a derivative at its bound, the bound on products, and the noise.
-
-        ``product`` is as in :func:`~taciturn.methods.releases.joint_noise`. Without noise nothing is clipped.
-        """
+        """The integer for a derivative at its bound, the bound on products (none without noise), and the noise."""
         multiplier = self._budget.gaussian(what, share, count, values * DISTANCE_PER_VALUE)
         if not self._budget.private:
             return LARGEST_WEIGHT // 2, None, None
         return joint_noise(product, self._relation, multiplier)
 
     def moments(self, what: str, share: float, terms: Callable[[int], Task], n_values: int) -> tuple[FloatArray, float]:
-        """A sum of vectors of norm at most one, and the deviation of its noise.
-
-        ``terms`` sums them, given the integer that stands for one.
-        """
+        """A sum of vectors of norm at most one, given to ``terms`` as an integer, and its noise's deviation."""
         multiplier = self._budget.gaussian(what, share, distance=n_values * DISTANCE_PER_VALUE)
         unit, noise = vector_noise(jointly_clipped_sum, self._relation, multiplier)
         return self._noisy(self._source.total(terms(unit)), noise, "moments") / unit, _deviation(noise) / unit
 
     def counts(self, what: str, share: float, cells: Callable[[int], Task], n_cells: int) -> tuple[FloatArray, float]:
-        """Numbers of records in cells of which each record is in one, and the deviation of their noise.
-
-        ``cells`` counts them, given the integer that stands for one.
-        """
+        """Numbers of records in cells, each record in one, and their noise's deviation; ``cells`` is given the unit."""
         multiplier = self._budget.gaussian(what, share, distance=n_cells * DISTANCE_PER_VALUE)
         unit, noise = vector_noise(cell_counts, self._relation, multiplier)
         return self._noisy(self._source.total(cells(unit)), noise, "counts") / unit, _deviation(noise) / unit
@@ -405,10 +382,7 @@ class ScheduledMedians:
     stream: Stream
 
     def release(self, name: str, statistic: RowStatistic, grid: FloatArray, label: str) -> float:
-        """A point of a public, increasing grid near the median of a statistic, by the exponential mechanism.
-
-        ``label`` is that of the random stream.
-        """
+        """A point of a public, increasing grid near the median, by the exponential mechanism from stream ``label``."""
         selection_range = self.schedule.selection_range(name)
         mechanism = PrivateQuantile(tuple(grid), 0.5, self.relation, selection_range, weight=self.source.rank_weight)
         counts = self.source.total(CumulativeCounts(statistic, mechanism.grid))
@@ -418,11 +392,7 @@ class ScheduledMedians:
 def list_spends(
     spends: Iterable[Spend], half: int | None = None, suspicions: Iterable[Suspicion] = ()
 ) -> tuple[Release, ...]:
-    """What was bought from a privacy filter, for the certificate.
-
-    ``half`` is the half of the records that the filter paid for, 1 or 2; None for all records. Releases that say
-    something against bounds or classes are listed with that.
-    """
+    """What a privacy filter paid for in a half of the records (None: all), for the certificate, with suspicions."""
     releases = []
     remarks = {suspicion.what: REMARKS[suspicion.kind] for suspicion in suspicions}
     for spend in spends:

@@ -17,20 +17,8 @@ from taciturn.privacy.events import ComposedEvent, Event, ExponentialEvent, Gaus
 class Problem:
     """The public facts of a linear model that all methods share, for scaled features and a mapped target.
 
-    Parameters
-    ----------
-    loss : Loss
-        The loss of one record.
-    relation : str
-        The neighbouring relation.
-    n_rows : int or None
-        The public number of records; None if there is none.
-    n_features : int
-        Columns, without that of the intercept.
-    n_outputs : int
-        Rows of the coefficient matrix: 1, or the number of classes.
-    intercept : bool
-        Whether the model has one.
+    ``n_rows`` is the public number of records, None if there is none; ``n_features`` leaves out the column of the
+    intercept; ``n_outputs`` are the rows of the coefficient matrix: 1, or the number of classes.
     """
 
     loss: Loss
@@ -68,22 +56,10 @@ class _Planned:
 class Schedule:
     """Releases by name, in the order of the certificate. A run takes the noise of its mechanisms from here.
 
-    ``add`` lists them and ``calibrate`` fixes their noise: the smallest common scale that stays within the budget.
-    Without privacy (an infinite epsilon) all of them are without noise.
-
-    Parameters
-    ----------
-    budget : Budget
-        What all releases together may cost.
-    ordered : bool, default=True
-        Whether they happen in the order in which they are listed. If not, the cost holds for every order.
-    arithmetic : str, default="exact"
-        "float64" if a release cannot be put on a lattice.
-
-    Attributes
-    ----------
-    scale : float
-        The common scale; 0 without privacy.
+    ``add`` lists them and ``calibrate`` fixes their noise: the smallest common ``scale`` that stays within the
+    budget for all of them together, 0 without privacy (an infinite epsilon). ``ordered``: they happen in the order
+    in which they are listed; if not, the cost holds for every order. ``arithmetic`` is "float64" if a release
+    cannot be put on a lattice.
     """
 
     budget: Budget

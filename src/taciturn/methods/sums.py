@@ -15,9 +15,7 @@ from taciturn.losses import Loss
 from taciturn.methods.clipped_records import ClippedRecords, Clipping, row_norms
 from taciturn.privacy.mechanisms import cumulative_counts
 
-# -----------------------------------------------------------------------------
-# Sums over records as tasks: what a fit asks of a source.
-#
+# ---- Sums over records as tasks: what a fit asks of a source.
 # A median by the exponential mechanism needs no more than how many values are at most each point of a public grid,
 # which is a sum over records too.
 
@@ -240,10 +238,7 @@ def _left_in(values: FloatArray, rows: BoolArray, block: Block) -> FloatArray:
 
 
 class RowStatistic(Protocol):
-    """One number per row that is not null.
-
-    Of rows of persons all are listed, and one that has no number is NaN.
-    """
+    """One number per row that is not null; of rows of persons all are listed, NaN for one without a number."""
 
     @property
     def columns(self) -> IndexArray | None:
@@ -291,11 +286,9 @@ class TargetMagnitudes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowNorms:
-    """L2 norms of the rows less a public centre, in units of scaled features.
+    """L2 norms of the rows less a public centre, in scaled units; the loss decides which records are null.
 
-    The loss decides which records are null; the others are as in :func:`~taciturn.methods.clipped_records.row_norms`.
-    Rows of zeros are left out, unless they are asked for: they tell nothing about what the others' weights should be
-    clipped to.
+    Rows of zeros are left out unless they are asked for: they say nothing about where others should be clipped.
     """
 
     loss: Loss
@@ -339,10 +332,9 @@ class KeptShares:
 
 
 def largest_row_norm(source: Source, norms: RowNorms) -> float:
-    """The largest row norm, exactly; 0 without any record. For fits without privacy.
+    """The largest row norm, exactly, 0 without records: for fits without privacy.
 
-    Squared norms are integers in lattice units. The search counts how many rows are beyond some of them, and goes on
-    between the largest that some row passes and the smallest that none does.
+    The search is a bisection over squared norms, integers in lattice units, by counts of the rows beyond them.
     """
     n_columns = source.n_features if norms.columns is None else norms.columns.size
     # Entries less a centre are at most two.
@@ -356,17 +348,12 @@ def largest_row_norm(source: Source, norms: RowNorms) -> float:
     return math.sqrt(above) / ONE
 
 
-# -----------------------------------------------------------------------------
-# Matrices of a Newton step as tasks: sums over records of outer products, each of bounded norm.
+# ---- Matrices of a Newton step as tasks: sums over records of outer products, each of bounded norm.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InformationMatrix(ClippedSum):
-    """The Hessian of the loss at some coefficients, over its smoothness.
-
-    Each record adds the outer product of a vector of squared norm at most ``row_squared``, which stands for that of a
-    clipped row.
-    """
+    """The Hessian of the loss at some coefficients over its smoothness; ``row_squared`` stands for a clipped row."""
 
     coefficients: FloatArray
     row_squared: int
@@ -378,10 +365,7 @@ class InformationMatrix(ClippedSum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreMatrix(ClippedSum):
-    """The sum of outer products of jointly clipped gradients at some coefficients: the middle of a sandwich.
-
-    ``row_squared`` stands for the squared ``product_bound``.
-    """
+    """The sum of outer products of jointly clipped gradients, in units of ``product_bound**2`` over ``row_squared``."""
 
     coefficients: FloatArray
     product_bound: float

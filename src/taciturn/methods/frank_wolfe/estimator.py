@@ -24,9 +24,7 @@ from taciturn.methods.selection.run import keep_largest_columns
 from taciturn.privacy.account import Account
 from taciturn.privacy.budget import Budget
 
-# -----------------------------------------------------------------------------
-# Least squares and logistic regression over an L1 ball, by private Frank-Wolfe.
-#
+# ---- Least squares and logistic regression over an L1 ball, by private Frank-Wolfe.
 # Every step moves towards one vertex of the ball, chosen by the exponential mechanism on the gradient; all that the
 # data ever release is the list of chosen vertices (Talwar, Thakurta and Zhang 2015, with the constants that make it
 # private and noise that is two to three times smaller than theirs).
@@ -252,9 +250,7 @@ class FrankWolfeClassifier(PrivateClassifier, FrankWolfeModel):
     random_state: int | None = None
 
 
-# -----------------------------------------------------------------------------
-# Frank-Wolfe, then only the largest coefficients: the Sparsifier, made private.
-#
+# ---- Frank-Wolfe, then only the largest coefficients: the Sparsifier, made private.
 # Khanna, Lu and Raff run private Frank-Wolfe and keep as many coefficients as a noisy count of a non-private model's
 # says. A public number of coefficients does the same at no cost and is the default; the count is offered with the
 # integer range without which it would leak.

@@ -17,8 +17,7 @@ from taciturn.privacy.events import ExponentialEvent
 from taciturn.privacy.gdp import mu_of_budget
 from taciturn.privacy.mechanisms import ExponentialMechanism, TwoSidedGeometric
 
-# -----------------------------------------------------------------------------
-# Tuned constants, measured in research's ``study_siblings``, and limits. Those of the numbers of steps and of the
+# ---- Tuned constants, measured in research's ``study_siblings``, and limits. Those of the numbers of steps and of the
 # radius are beside their formulas.
 
 CLIP_PER_MEDIAN = 0.35
@@ -44,9 +43,7 @@ SMALLEST_RADIUS, LARGEST_RADIUS = 1e-9, float(1 << 14)
 SELECTION_LEFTOVER = LEFTOVER
 """Bound on the total variation distance of one sampled selection from its law, for the event of a step."""
 
-# -----------------------------------------------------------------------------
-# Plans for two medians of a numeric target: where its middle is, and how far from it targets are.
-#
+# ---- Plans for two medians of a numeric target: where its middle is, and how far from it targets are.
 # Everything is in units of a target mapped to [-1, 1]. The strength of a fit is :math:`M = n \mu`, half of that under
 # replace-one: the number of records in units of the noise on a sum over them.
 
@@ -70,16 +67,10 @@ def radius_per_median(strength: float, n_columns: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class TargetMedians:
-    """The medians that are released before the first step.
+    """The medians that are released before the first step, each for a ``share`` of the squared costs.
 
-    Parameters
-    ----------
-    centred : bool
-        Whether the median of the target is released, and taken from it.
-    scales_radius : bool
-        Whether the radius of the ball is in units of the median distance, as the residual clip is.
-    share : float
-        What each of them costs, as a share of the sum of squared costs, or of epsilon without a delta.
+    Without a delta it is a share of epsilon. ``centred``: the median of the target is released, and taken from it.
+    ``scales_radius``: the radius of the ball is in units of the median distance, as the residual clip is.
     """
 
     centred: bool
@@ -88,10 +79,7 @@ class TargetMedians:
 
     @classmethod
     def at(cls, strength: float, *, intercept: bool, scales_radius: bool) -> TargetMedians:
-        """The medians that a strength allows. Their ranks are known to a few per cent, which takes more where M is low.
-
-        Without an intercept nothing could make up for a middle that was taken from the target.
-        """
+        """The medians for a strength: low M takes a larger share; no centre unless an intercept can make up for it."""
         share = min(max((20.0 / max(strength, 1.0)) ** 2, 0.01), 0.1)
         return cls(intercept and strength >= _LEAST_STRENGTH, scales_radius, share)
 
@@ -108,8 +96,7 @@ class TargetMedians:
         schedule.add("distance", what, lambda b: ExponentialEvent(selection_range / b))
 
 
-# -----------------------------------------------------------------------------
-# Plans for Frank-Wolfe over an L1 ball.
+# ---- Plans for Frank-Wolfe over an L1 ball.
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +104,7 @@ class ClippedCount:
     """A count, clipped to a public range of integers and released with two-sided geometric noise.
 
     Ends that are not integers would show in the fractional part whether clipping was active. Sensitivity:
-    ``data.sensitivity.clipped_count``.
-
-    Parameters
-    ----------
-    epsilon : float
-        Cost of the release; infinite for none of the noise.
+    ``data.sensitivity.clipped_count``. An infinite ``epsilon`` is for no noise.
     """
 
     low: int
@@ -158,20 +140,11 @@ class ClippedCount:
 class FrankWolfePlan(ScheduledPlan):
     """How many Frank-Wolfe steps will be made, and with how much noise.
 
-    Parameters
-    ----------
-    problem : Problem
-        Where medians of the target are released first, the clip of its loss is in units of their distance.
-    schedule : Schedule
-        The medians "middle" and "distance" where these are released, "steps", and a "count" where there is one.
-    radius : float
-        Radius of the L1 ball in units of scaled features, or also in units of that distance.
-    noise_scale : float
-        Gumbel scale in units of the largest influence of one record under zero-out; 0 without privacy.
-    counting : ClippedCount or None
-        How the coefficients of the noiseless solution are counted, where they are.
-    medians : TargetMedians or None
-        What is found out about the target first, if anything is.
+    The schedule has "steps", the medians "middle" and "distance", and a "count", the last three where they are
+    released. ``radius`` is that of the L1 ball for scaled features. Where medians come first, the clip of the loss
+    is in units of their distance, and the radius may be. ``noise_scale`` is the Gumbel scale in units of the
+    largest influence of one record under zero-out, 0 without privacy. ``counting`` counts the coefficients of the
+    noiseless solution.
     """
 
     problem: Problem
@@ -184,13 +157,10 @@ class FrankWolfePlan(ScheduledPlan):
 
     @property
     def constant(self) -> int:
-        """The entry of the intercept column in lattice units, 0 for none.
-
-        Where the middle of the target is taken from it, little is left for an intercept, and a column at the bound of
-        the features would have steps in this direction drown all others.
-        """
+        """The entry of the intercept column in lattice units, 0 for none; small if the target is centred already."""
         if not self.problem.intercept:
             return 0
+        # Little is left for it then, and steps along a column at the bound would drown all others.
         return _CENTRED_CONSTANT if self.medians is not None and self.medians.centred else ONE
 
 
@@ -226,10 +196,7 @@ def plan_frank_wolfe(
 def plan_target(
     budget: Budget, problem: Problem, radius: float, auto_clip: bool, auto_radius: bool
 ) -> tuple[Problem, float, TargetMedians | None]:
-    """The problem, the radius and the medians of the target that scale both, if the residual clip follows from these.
-
-    Without privacy nothing is released, and the loss and the radius are those given.
-    """
+    """The problem, the radius and, with ``auto_clip`` and privacy, the medians of the target that scale both."""
     if not auto_clip or math.isinf(budget.epsilon):
         return problem, radius, None
     strength = signal_strength(budget, problem.n_rows, problem.relation)
@@ -280,12 +247,7 @@ def choose_steps(
 
 
 def number_of_steps(
-    n_steps: int | str,
-    budget: Budget,
-    n_rows: int | None,
-    n_vertices: int,
-    radius: float,
-    scaled: str | None = None,
+    n_steps: int | str, budget: Budget, n_rows: int | None, n_vertices: int, radius: float, scaled: str | None = None
 ) -> int:
     r"""The number of steps that is asked for, or for "auto" the one that does best, from public facts alone.
 
@@ -294,9 +256,8 @@ def number_of_steps(
     number of records it is 80, the best single number of the same study; without a delta, 20.
 
     Where residuals are clipped by medians of the target, ``scaled`` is the neighbouring relation. Then noise is small
-    against them whatever their units are, and :math:`T = 0.27\,M / \log V` for a
-    :func:`~taciturn.methods.frank_wolfe.plan.signal_strength` of M, within the same ends
-    (research's ``study_siblings``).
+    against them whatever their units are, and :math:`T = 0.27\,M / \log V` for a :func:`signal_strength` of M, within
+    the same ends (research's ``study_siblings``).
     """
     if n_steps != "auto":
         return int(n_steps)

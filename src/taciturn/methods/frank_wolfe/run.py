@@ -30,37 +30,8 @@ from taciturn.core.validation import (
 from taciturn.data.design import Design, exact_block_rows
 from taciturn.data.sensitivity import MOST_PRIVATE_ROWS, Sensitivity, gradient_scores, lattice_gradient_scores
 from taciturn.engines.interface import ArraySource, Block
-from taciturn.kernels.frank_wolfe import (
-    advance_by_columns,
-    advance_dense,
-    advance_sparse,
-    all_columns,
-    dense_gradient,
-    fetch_column,
-    halvings_of,
-    move_dense,
-    move_sparse,
-    no_columns,
-    residuals,
-    sparse_gradient,
-)
-from taciturn.kernels.frank_wolfe_sparse import (
-    LatticeDerivative,
-    advance,
-    catch_up_all,
-    count_columns,
-    curve_table,
-    end_epochs,
-    group_columns,
-    keep_columns,
-    leave_behind,
-    new_rows,
-    pack,
-    recut,
-    reset,
-    schedule_of,
-    touch,
-)
+from taciturn.kernels import frank_wolfe as kernels
+from taciturn.kernels import frank_wolfe_sparse as sublinear
 from taciturn.kernels.vertex_sampler import WEIGHT_ERROR, new_sampler
 from taciturn.losses import HuberLoss, LogisticLoss, Loss, SquaredLoss
 from taciturn.methods.frank_wolfe.plan import (
@@ -75,9 +46,7 @@ from taciturn.methods.sums import TargetMagnitudes
 from taciturn.privacy.mechanisms import first_of, noisy_keys
 from taciturn.privacy.transcript import Call, LoopSelection, answer, coupling, transcribed, transcribing
 
-# -----------------------------------------------------------------------------
-# The safe screening rule of Raj et al. for linear models over an L1 ball, with the radius where it belongs.
-#
+# ---- The safe screening rule of Raj et al. for linear models over an L1 ball, with the radius where it belongs.
 # Problem: :math:`\min_{\|w\|_1 \le \lambda} f(Xw)`, f with a gradient that is L-Lipschitz, and :math:`\mu`-strongly
 # convex, in :math:`u = Xw`. With :math:`g = X^\top \nabla f(u)` and the Wolfe gap :math:`G = w^\top g + \lambda
 # \|g\|_\infty`, the score of column i is
@@ -94,10 +63,7 @@ from taciturn.privacy.transcript import Call, LoopSelection, answer, coupling, t
 # \|g^*\|_\infty`: column i is not among those of the largest gradient, and only these carry weight at an optimum. ∎
 #
 # Without the factor :math:`\lambda` in front of :math:`|g_i|` and :math:`\|x_{(i)}\|` this holds for the unit ball
-# only.
-#
-# References ---------- Raj, Olbrich, Gärtner, Schölkopf and Jaggi, *Screening rules for convex problems* (2016),
-# Theorem 11.
+# only (Raj, Olbrich, Gärtner, Schölkopf and Jaggi, *Screening rules for convex problems*, 2016, Theorem 11).
 
 # Of a block of rows whose squares are held at a time.
 _BLOCK_ENTRIES = 1 << 18
@@ -193,8 +159,7 @@ def column_norms(X: Any, present: BoolArray | None = None) -> FloatArray:
     return np.sqrt(total)
 
 
-# -----------------------------------------------------------------------------
-# A target centred and a problem scaled by private medians, before Frank-Wolfe begins.
+# ---- A target centred and a problem scaled by private medians, before Frank-Wolfe begins.
 
 _Plan = TypeVar("_Plan", bound=FrankWolfePlan)
 
@@ -226,10 +191,9 @@ def release_middle(medians: ScheduledMedians) -> int:
 
 
 def scale_target(plan: _Plan, source: ArraySource, stream: Stream) -> tuple[_Plan, ArraySource, float]:
-    """The plan and the source in units of the medians that the plan asks for, and the middle of the target.
+    """The plan and the source in units of the medians that the plan asks for, if any, and the middle of the target.
 
-    The middle is taken from the targets, which stay within the bounds of mapped ones: what lies farther from it has a
-    residual beyond the clip on either side. Where a plan asks for no medians, nothing changes.
+    Targets less the middle stay within the bounds: farther ones have residuals beyond the clip on either side.
     """
     if plan.medians is None:
         return plan, source, 0.0
@@ -248,9 +212,7 @@ def scale_target(plan: _Plan, source: ArraySource, stream: Stream) -> tuple[_Pla
     return scaled, ArraySource(records, source.x_bound, source.n_records), middle / ONE
 
 
-# -----------------------------------------------------------------------------
-# Frank-Wolfe over an L1 ball on integer scores: the public numbers of a run, and what all paths share.
-#
+# ---- Frank-Wolfe over an L1 ball on integer scores: the public numbers of a run, and what all paths share.
 # A run draws, at step t = 0, 1, .., the vertex ``sign * radius * e_j`` with probability proportional to ``exp(-sign
 # g_j / noise_scale)``, ``g = sum_i psi_i x_i``, and moves ``w <- (1 - mu) w + mu * vertex``, ``mu = 2 / (t + 2)``,
 # from w = 0. Features are lattice integers in [-ONE, ONE] that stand for [-1, 1].
@@ -278,16 +240,9 @@ _GONE = -1
 
 @dataclass(frozen=True, slots=True)
 class FrankWolfeProblem:
-    """The public numbers of a run.
+    """The public numbers of a run, for a loss with a ``lattice_derivative`` at this radius; n counts null records too.
 
-    Parameters
-    ----------
-    loss : Loss
-        The loss of one record; one with a ``lattice_derivative`` at this radius.
-    noise_scale : float
-        Scale of the exponential mechanism in units of ``g``; 0 for the best vertex at every step.
-    n_rows : int
-        Number of records, null ones included.
+    ``noise_scale`` is that of the exponential mechanism in units of ``g``; 0 for the best vertex at every step.
     """
 
     loss: Loss
@@ -296,7 +251,7 @@ class FrankWolfeProblem:
     noise_scale: float
     n_rows: int
     relation: str = "zero-out"
-    derivative: LatticeDerivative = field(init=False, repr=False, compare=False)
+    derivative: sublinear.LatticeDerivative = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_real(SMALLEST_RADIUS, LARGEST_RADIUS, radius=self.radius)
@@ -349,25 +304,14 @@ class FrankWolfeProblem:
 class FrankWolfePath:
     """A run in progress; subclasses differ in how they keep the scores.
 
-    Columns go by the caller's numbers outside. Inside, where paths order them anew or no longer hold all of them, by
-    their *places*. :class:`~taciturn.methods.frank_wolfe.run.PlainRun` has the same attributes.
-
-    Attributes
-    ----------
-    grain : float
-        One unit of the scores, in units of the gradient.
-    influence : float
-        How far one record can move a score under zero-out, rounding included, in units of the gradient.
-    sensitivity : Sensitivity
-        The same under the neighbouring relation of the run.
-    derivative_error : float
-        How far a record's derivative, as computed, can be from that of the loss.
-    rounding : float
-        Bound on the relative rounding error of a product of coefficients and scores, in units of one record's part.
-    candidates : ndarray of bool
-        The coordinates that a step can still choose.
-    norms : ndarray or None
-        Euclidean norms of the columns in scaled units, null records left out; None unless they were asked for.
+    Columns go by the caller's numbers outside. Inside, where paths order them anew or no longer hold all of them,
+    by their *places*. :class:`PlainRun` has the same attributes. ``grain`` is one unit of the scores, ``influence``
+    how far one record can move a score under zero-out, rounding included, and ``sensitivity`` the same under the
+    neighbouring relation of the run, all in units of the gradient. ``derivative_error`` is how far a record's
+    derivative, as computed, can be from that of the loss; ``rounding`` bounds the relative rounding error of a
+    product of coefficients and scores, in units of one record's part. ``candidates`` can still be chosen by a step.
+    ``norms`` are Euclidean norms of the columns in scaled units, null records left out; None unless they were asked
+    for.
     """
 
     def __init__(self, problem: FrankWolfeProblem, n_features: int) -> None:
@@ -521,11 +465,7 @@ class FrankWolfePath:
 
 
 class QuadraticPath(FrankWolfePath):
-    """A run on ``A = -X' y`` and ``B = G v`` for the squared loss, without margins.
-
-    Subclasses have ``a``, the targets ``y`` in lattice units, and the matrix and the columns of the Gram matrix G that
-    the kernel takes.
-    """
+    """A run on ``A = -X' y`` and ``B = G v`` for the squared loss, without margins; subclasses hold columns of G."""
 
     a: IntArray
     y: NumberArray
@@ -534,7 +474,7 @@ class QuadraticPath(FrankWolfePath):
 
     def __init__(self, problem: FrankWolfeProblem, n_features: int) -> None:
         super().__init__(problem, n_features)
-        self.halvings = halvings_of(problem.n_rows, problem.n_steps)
+        self.halvings = kernels.halvings_of(problem.n_rows, problem.n_steps)
         self.scales = problem.radius * 2.0**self.halvings / problem.sums
         self.b: IntArray = np.zeros(n_features, dtype=np.int64)
         self.work = np.empty(n_features)
@@ -548,7 +488,7 @@ class QuadraticPath(FrankWolfePath):
 
     def _advance(self, chosen: IntArray, words: WordArray) -> int:
         state = (self.a, self.b, self.matrix, self.columns, self.sampler, self.work, self.bounds, self.names)
-        reached: int = advance_by_columns(
+        reached: int = kernels.advance_by_columns(
             self.t, self.problem.inverse_temperature, self.halvings, self.scales, *state, chosen, words
         )
         return reached
@@ -569,17 +509,13 @@ class QuadraticPath(FrankWolfePath):
         return scale * float(weights @ self.b)
 
 
-# -----------------------------------------------------------------------------
-# Frank-Wolfe over an L1 ball by full gradients and one noisy maximum over all vertices per step.
+# ---- Frank-Wolfe over an L1 ball by full gradients and one noisy maximum over all vertices per step.
 
 
 class PlainRun:
-    """A run in progress: any loss, any layout, several outputs.
+    """A run in progress: any loss, any layout, several outputs; coordinates are output by output, column by column.
 
-    Coordinates are numbered output by output, column by column.
-
-    ``noise_scale`` is that of the Gumbel noise in units of the largest influence of one record, ``n_rows`` a public
-    bound on the number of records; the rest is as for :func:`taciturn.methods.frank_wolfe.run.open_run`.
+    ``noise_scale`` and the rest are as for :func:`open_run`, ``n_rows`` is a public bound on the number of records.
     """
 
     def __init__(
@@ -674,9 +610,7 @@ class PlainRun:
         self.candidates[coordinates] = False
 
 
-# -----------------------------------------------------------------------------
-# Private Frank-Wolfe with a scalar margin: five paths to the same selections, and the choice among them.
-#
+# ---- Private Frank-Wolfe with a scalar margin: five paths to the same selections, and the choice among them.
 # path       data    losses   cost of a step                                 set-up    logistic derivative
 # sublinear  sparse  all      rows of the chosen column, times their length  O(nnz)    within 1e-3
 # columns    sparse  squared  O(d), and a column of X'X when it is new       O(nnz)
@@ -710,14 +644,14 @@ class _SparsePath(FrankWolfePath):
         super().__init__(problem, X.shape[1])
         X = sp.csr_array(X)
         indices, values = _frozen(X.indices, np.int32), _frozen(X.data, np.int32)
-        self.names = np.argsort(-count_columns(indices, self.n_features), kind="stable").astype(np.int32)
+        self.names = np.argsort(-sublinear.count_columns(indices, self.n_features), kind="stable").astype(np.int32)
         self.ranks[self.names] = np.arange(self.n_features, dtype=np.int32)
-        self.matrix = pack(_frozen(X.indptr, np.int64), indices, values, self.ranks)
+        self.matrix = sublinear.pack(_frozen(X.indptr, np.int64), indices, values, self.ranks)
 
     def _keep(self, places: IntArray) -> None:
         new = np.full(self.names.size, -1, dtype=np.int64)
         new[places] = np.arange(places.size)
-        row_starts, row_entries, column_starts, column_entries = keep_columns(self.matrix, new, places.size)
+        row_starts, row_entries, column_starts, column_entries = sublinear.keep_columns(self.matrix, new, places.size)
         # Read-only as before: another type would be compiled anew, in the middle of a run.
         self.matrix = _frozen(row_starts, np.int64), row_entries, column_starts, column_entries
 
@@ -731,7 +665,7 @@ class _MarginPath(FrankWolfePath):
     def __init__(self, problem: FrankWolfeProblem, n_features: int) -> None:
         super().__init__(problem, n_features)
         self.scales = problem.radius / problem.sums
-        self.loss = (problem.derivative.logistic, curve_table(), problem.bound)
+        self.loss = (problem.derivative.logistic, sublinear.curve_table(), problem.bound)
         self.work = np.empty(n_features)
 
     def _integers(self) -> tuple[IntArray, IntArray]:
@@ -755,15 +689,15 @@ class SublinearPath(_SparsePath):
                 "leave the choice to choose_path",
             )
         self.pieces = tuple(problem.derivative.pieces)
-        self.schedule = tuple(schedule_of(problem.n_rows, problem.radius, problem.n_steps))
-        self.rows: tuple[Any, ...] = tuple(new_rows(problem.derivative.targets(targets), problem.n_steps))
+        self.schedule = tuple(sublinear.schedule_of(problem.n_rows, problem.radius, problem.n_steps))
+        self.rows: tuple[Any, ...] = tuple(sublinear.new_rows(problem.derivative.targets(targets), problem.n_steps))
         self._sums = np.zeros((2, self.n_features), dtype=np.int64)
-        reset(0, self.rows, self.pieces, self.schedule)
+        sublinear.reset(0, self.rows, self.pieces, self.schedule)
         self._group()
-        catch_up_all(self._sums, self.matrix, self.rows[2], self.groups)
+        sublinear.catch_up_all(self._sums, self.matrix, self.rows[2], self.groups)
 
     def _group(self) -> None:
-        self.groups = tuple(group_columns(self.matrix, self.problem.inverse_temperature, self.problem.bound))
+        self.groups = tuple(sublinear.group_columns(self.matrix, self.problem.inverse_temperature, self.problem.bound))
         # The mean length of the row of an entry, to which empty rows do not count.
         lengths = np.diff(self.matrix[0])
         self.row_length = float(np.square(lengths).sum() / max(lengths.sum(), 1))
@@ -771,7 +705,7 @@ class SublinearPath(_SparsePath):
     @property
     def sums(self) -> IntArray:
         """A and B, brought up to date."""
-        catch_up_all(self._sums, self.matrix, self.rows[2], self.groups)
+        sublinear.catch_up_all(self._sums, self.matrix, self.rows[2], self.groups)
         return self._sums
 
     def _scores(self) -> FloatArray:
@@ -781,14 +715,14 @@ class SublinearPath(_SparsePath):
 
     def _move(self, t: int, place: int, amount: int) -> None:
         sums, shifts = self.sums, self.schedule[1]
-        _, n_rows = touch(t, place, amount, self.matrix, self.rows)
+        _, n_rows = sublinear.touch(t, place, amount, self.matrix, self.rows)
         if shifts[t] != shifts[t - 1]:
-            reset(t, self.rows, self.pieces, self.schedule)
-            leave_behind(self.groups[0], self.groups[4])
+            sublinear.reset(t, self.rows, self.pieces, self.schedule)
+            sublinear.leave_behind(self.groups[0], self.groups[4])
         else:
-            recut(t, n_rows, 0.0, False, sums, self.matrix, self.rows, self.pieces, self.schedule)
+            sublinear.recut(t, n_rows, 0.0, False, sums, self.matrix, self.rows, self.pieces, self.schedule)
         # Levels of the sampler have not followed.
-        end_epochs(self.groups[0])
+        sublinear.end_epochs(self.groups[0])
 
     def _integers(self) -> tuple[IntArray, IntArray]:
         return self.rows[0], self.rows[1]
@@ -801,7 +735,7 @@ class SublinearPath(_SparsePath):
     def _advance(self, chosen: IntArray, words: WordArray) -> int:
         state = (self._sums, self.matrix, self.rows, self.pieces, self.schedule, self.groups, self.sampler)
         start = (self.t, self.problem.inverse_temperature, self.row_length)
-        reached: int = advance(*start, *state, self.bounds, self.names, chosen, words)
+        reached: int = sublinear.advance(*start, *state, self.bounds, self.names, chosen, words)
         return reached
 
 
@@ -811,17 +745,17 @@ class ColumnPath(_SparsePath, QuadraticPath):
     def __init__(self, X: Any, targets: NumberArray, problem: FrankWolfeProblem) -> None:
         super().__init__(X, problem)
         self.y = problem.derivative.targets(targets)
-        sparse_gradient(self.matrix, -self.y.astype(np.int32), self.work)
+        kernels.sparse_gradient(self.matrix, -self.y.astype(np.int32), self.work)
         self.a = self.work.astype(np.int64)
         self._open_slots()
 
     def _open_slots(self) -> None:
         """As much memory as the matrix takes by row. How many columns fit decides how long a step takes, no more."""
         n_slots = max(_FEWEST_SLOTS, self.matrix[1].size // self.a.size)
-        self.columns = tuple(no_columns(self.a.size, min(n_slots, self.problem.n_steps + 1)))
+        self.columns = tuple(kernels.no_columns(self.a.size, min(n_slots, self.problem.n_steps + 1)))
 
     def _move(self, t: int, place: int, amount: int) -> None:
-        slot = fetch_column(place, self.t, self.halvings, self.matrix, self.columns)
+        slot = kernels.fetch_column(place, self.t, self.halvings, self.matrix, self.columns)
         self.b += amount * self.columns[0][slot]
 
     def _keep(self, places: IntArray) -> None:
@@ -840,12 +774,12 @@ class MarginPath(_SparsePath, _MarginPath):
         self.psi = np.empty(self.y.size, dtype=np.int32)
 
     def _scores(self) -> FloatArray:
-        residuals(self.u, self.y, self.scales[self.t], *self.loss, self.psi)
-        sparse_gradient(self.matrix, self.psi, self.work)
+        kernels.residuals(self.u, self.y, self.scales[self.t], *self.loss, self.psi)
+        kernels.sparse_gradient(self.matrix, self.psi, self.work)
         return self.work
 
     def _move(self, t: int, place: int, amount: int) -> None:
-        move_sparse(self.matrix, place, amount, self.u)
+        kernels.move_sparse(self.matrix, place, amount, self.u)
 
     def _keep(self, places: IntArray) -> None:
         super()._keep(places)
@@ -853,7 +787,7 @@ class MarginPath(_SparsePath, _MarginPath):
 
     def _advance(self, chosen: IntArray, words: WordArray) -> int:
         state = (self.matrix, self.sampler, self.psi, self.work, self.bounds, self.names, chosen)
-        reached: int = advance_sparse(
+        reached: int = kernels.advance_sparse(
             self.t, self.problem.inverse_temperature, self.scales, self.u, self.y, *self.loss, *state, words
         )
         return reached
@@ -873,7 +807,7 @@ class GramPath(QuadraticPath):
             part = np.asarray(X[start : start + block], dtype=np.float64)
             gram += (part.T @ part).astype(np.int64)
             self.a -= (part.T @ y[start : start + block]).astype(np.int64)
-        self.columns = tuple(all_columns(gram, self.halvings))
+        self.columns = tuple(kernels.all_columns(gram, self.halvings))
         nothing: IntArray = np.zeros(0, dtype=np.int64)
         # As sparse paths have it, so that one compilation serves both.
         self.matrix = (_frozen(nothing, np.int64), nothing, nothing, nothing)
@@ -885,7 +819,7 @@ class GramPath(QuadraticPath):
     def _keep(self, places: IntArray) -> None:
         super()._keep(places)
         # The entries are halved already.
-        self.columns = tuple(all_columns(self.columns[0][np.ix_(places, places)], 0))
+        self.columns = tuple(kernels.all_columns(self.columns[0][np.ix_(places, places)], 0))
 
 
 class DensePath(_MarginPath):
@@ -907,12 +841,12 @@ class DensePath(_MarginPath):
         return data
 
     def _scores(self) -> FloatArray:
-        residuals(self.u, self.y, self.scales[self.t], *self.loss, self.psi)
-        dense_gradient(self.data, self.psi, self.block, self.work)
+        kernels.residuals(self.u, self.y, self.scales[self.t], *self.loss, self.psi)
+        kernels.dense_gradient(self.data, self.psi, self.block, self.work)
         return self.work
 
     def _move(self, t: int, place: int, amount: int) -> None:
-        move_dense(self.data, place, amount, self.u)
+        kernels.move_dense(self.data, place, amount, self.u)
 
     def _keep(self, places: IntArray) -> None:
         super()._keep(places)
@@ -920,7 +854,7 @@ class DensePath(_MarginPath):
 
     def _advance(self, chosen: IntArray, words: WordArray) -> int:
         state = (self.data, self.block, self.sampler, self.psi, self.work, self.bounds, self.names, chosen)
-        reached: int = advance_dense(
+        reached: int = kernels.advance_dense(
             self.t, self.problem.inverse_temperature, self.scales, self.u, self.y, *self.loss, *state, words
         )
         return reached
@@ -938,10 +872,7 @@ _QUADRATIC = ("columns", "gram")
 
 
 def choose_path(problem: FrankWolfeProblem, n_features: int, *, sparse: bool, by_margins: bool = False) -> str:
-    """The name of the path for a problem, from public facts: the noise, the loss, d, and the layout of X.
-
-    The number of records does not enter, so that it may be private. ``by_margins`` asks for exact margins.
-    """
+    """The path by public facts: noise, loss, d, layout, ``by_margins`` for exact ones; never the number of records."""
     quadratic = problem.derivative.quadratic and not by_margins
     if not sparse:
         return "gram" if quadratic and n_features <= _GRAM_FEATURES else "dense"
@@ -959,10 +890,7 @@ class _Zeros:
 
 @cache
 def warm_up(*, sparse: bool, noisy: bool = False) -> None:
-    """Compile all that the paths of a layout call, once a process: each makes two steps over one record.
-
-    ``noisy`` says that there is too much noise for any path of a sparse table but the sub-linear one.
-    """
+    """Compile all that the paths of a layout call; ``noisy``: a sparse table has the sub-linear path alone."""
     X = np.full((1, 8), ONE)
     for name in PATHS:
         if sparse == (name in _SPARSE) and (name == "sublinear" or not (sparse and noisy)):
@@ -996,13 +924,7 @@ def open_path(
     return PATHS[name](X, targets, problem)  # type: ignore[call-arg, arg-type]
 
 
-# -----------------------------------------------------------------------------
-# Frank-Wolfe over an L1 ball with a selection per step.
-#
-# From ``w = 0``, step t = 0, 1, .. chooses a vertex ``s = +- radius * e_j`` of the ball, the one with the largest
-# ``-<s, g> + noise`` for the gradient ``g = sum_i psi_i x_i``, and moves ``w <- (1 - mu_t) w + mu_t s``,
-# ``mu_t = 2 / (t + 2)``. The number of steps is fixed in advance.
-#
+# ---- Frank-Wolfe over an L1 ball with a selection per step.
 # Everything is on the lattice: X by construction, w (which is released anyway) rounded so that margins are exact
 # integers, residuals rounded to integers and clipped. A record's residual then depends on that record and the released
 # w alone, and the gradient is an exact integer sum: removing a record removes its own term and changes nothing else.
@@ -1087,15 +1009,12 @@ def open_run(
 ) -> FrankWolfeRun:
     """A run before its first step, by the fastest path to the same selections that public facts allow.
 
-    The lattice of the features is built once: 32-bit integers that the path arranges in its own way, or the doubles
-    that full gradients multiply.
-
-    The intercept column is one of the design's. The target holds lattice values, or class codes (-1 for null records).
-    ``noise_scale`` is that of the Gumbel noise in units of the largest influence of one record, 0 for none. ``n_rows``
-    is None where the number of records is private: then nothing depends on it but the time a step takes. ``relation``
-    is for the declared sensitivity of the scores; no step depends on it. ``plainly`` weighs all vertices in every step,
-    since the fast samplers are up to 2**-110 a step away from the law; ``by_margins`` keeps margins exact, where some
-    paths keep a rounded Gram matrix; ``norms`` states the norms of the columns.
+    The intercept column is one of the design's. The target holds lattice values, or class codes (-1 for null
+    records). ``noise_scale`` is that of the Gumbel noise in units of the largest influence of one record, 0 for
+    none. ``n_rows`` is None where the number of records is private: then nothing depends on it but the time a step
+    takes. ``relation`` is for the declared sensitivity of the scores alone. ``plainly`` weighs all vertices in
+    every step, since the fast samplers are up to 2**-110 a step away from the law; ``by_margins`` keeps margins
+    exact, where some paths keep a rounded Gram matrix; ``norms`` states the norms of the columns.
     """
     bound = MOST_PRIVATE_ROWS if n_rows is None else n_rows
     present = loss.present(target)

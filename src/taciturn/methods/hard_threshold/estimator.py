@@ -258,9 +258,7 @@ class HardThresholdClassifier(PrivateClassifier, HardThresholdModel):
 
     References
     ----------
-    Wang and Gu, *Differentially private iterative gradient hard thresholding for sparse learning* (2019), whose noise
-    is for gradients that are not bounded. Cai, Wang and Zhang, *The cost of privacy* (2021), for peeling.
-    Blumensath and Davies, *Normalized iterative hard thresholding* (2010), for steps from curvature.
+    Those of :class:`HardThresholdRegressor`.
 
     Examples
     --------

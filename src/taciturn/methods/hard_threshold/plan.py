@@ -75,24 +75,12 @@ TUNING = _Tuning()
 class ThresholdSettings:
     """What a caller asks of hard thresholding, in units of scaled features and a mapped target.
 
-    Parameters
-    ----------
-    n_nonzero : int
-        Columns that are kept.
-    row_bound : float or None
-        L2 bound on rows; None for private medians.
-    auto_clip : bool
-        Whether the residual clip follows from private medians.
-    clip_share : float or None
-        A third of it goes to the medians of rows, those of residuals, and the curvature each. None: chosen by the plan.
-    n_steps : int or "auto"
-        Gradient steps, after the last round of pursuit.
-    step : float or None
-        Length of a step for the mean gradient. None: from the curvature.
-    radius : float or None
-        L2 bound on the coefficients, the intercept's apart.
-    average : bool
-        Whether to return the mean of the second half of the iterates.
+    ``n_nonzero`` columns are kept. ``row_bound`` is an L2 bound on rows (None: private medians); ``auto_clip``
+    takes the residual clip from private medians. A third of ``clip_share`` goes to the medians of rows, those of
+    residuals, and the curvature each (None: chosen by the plan). There are ``n_steps`` gradient steps, after the
+    last round of pursuit, of length ``step`` for the mean gradient (None: from the curvature). ``radius`` is an L2
+    bound on the coefficients, the intercept's apart. ``average`` returns the mean of the second half of the
+    iterates.
     """
 
     n_nonzero: int
@@ -107,15 +95,10 @@ class ThresholdSettings:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdPlan(ScheduledPlan):
-    """What pursuit and descent share.
+    """What pursuit and descent share: the columns that are kept, and gradient steps after the last round of pursuit.
 
-    Parameters
-    ----------
-    n_nonzero, n_steps : int
-        Columns that are kept, no more than there are, and gradient steps, after the last round of pursuit.
-    schedule : Schedule
-        "row norm", "residual" and "curvature" where these are found out, "columns" where these are chosen first, and
-        gradients.
+    The schedule has "row norm", "residual" and "curvature" where these are found out, "columns" where these are
+    chosen first, and gradients.
     """
 
     problem: Problem
@@ -142,8 +125,7 @@ class ThresholdPlan(ScheduledPlan):
         return GumbelTopK(scores, k, self.schedule.selection_range("columns"))
 
 
-# -----------------------------------------------------------------------------
-# Plans for pursuit: columns join in rounds, with gradient steps on those chosen so far between them.
+# ---- Plans for pursuit: columns join in rounds, with gradient steps on those chosen so far between them.
 
 
 def pursues(budget: Budget, n_nonzero: int, n_features: int) -> bool:
@@ -153,16 +135,10 @@ def pursues(budget: Budget, n_nonzero: int, n_features: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PursuitPlan(ThresholdPlan):
-    """How many columns join in how many rounds, and with how much noise.
+    """How many columns join in each of the ``rounds``, with one gradient step after each but the last, and the noise.
 
-    Parameters
-    ----------
-    rounds : tuple of int
-        How many columns join in each round. There is one gradient step after each but the last.
-    centred : bool
-        Whether the target is centred by a private median, "middle", first.
-    strength : float
-        The :func:`~taciturn.methods.frank_wolfe.plan.signal_strength`.
+    ``centred``: a private median, "middle", centres the target first. ``strength`` is the
+    :func:`~taciturn.methods.frank_wolfe.plan.signal_strength`.
     """
 
     rounds: tuple[int, ...]
@@ -195,10 +171,7 @@ class PursuitPlan(ThresholdPlan):
         return self._choice(n_joining, ONE, weight_bound)
 
     def gradient_noise(self, row_squared: int, *, last: bool) -> tuple[int, RoundedGaussian]:
-        """The integer that stands for the largest derivative, and the noise on sums, of a step in a round.
-
-        ``row_squared`` bounds the squared norm of a row, the entry of the constant column included, in lattice units.
-        """
+        """The integer for the largest derivative, and the noise on sums; ``row_squared`` has the constant's entry."""
         multiplier = self.schedule.multiplier("gradient after the last round" if last else "gradient between rounds")
         return gradient_noise(self.problem.loss, row_squared, self.problem.relation, multiplier)
 
@@ -277,29 +250,19 @@ def _rounds(n_nonzero: int, n_features: int, strength: float) -> tuple[int, ...]
     return tuple((n_joining + i) // n_rounds for i in range(n_rounds))
 
 
-# -----------------------------------------------------------------------------
-# Plans for gradient descent with hard thresholding.
+# ---- Plans for gradient descent with hard thresholding.
 
 
 @dataclass(frozen=True, slots=True)
 class HardThresholdPlan(ThresholdPlan):
-    """How many steps will be made, what is found out about the data first, and with how much noise.
-
-    Parameters
-    ----------
-    peeling : bool
-        Whether columns are chosen before their gradients are released.
-    """
+    """Steps, what is found out about the data first, and the noise; ``peeling`` chooses columns before gradients."""
 
     peeling: bool
 
     def gradient_mechanisms(
         self, row_squared: int, constant: int
     ) -> tuple[int, RoundedGaussian | None, GumbelTopK | None]:
-        """The integer that stands for the largest derivative, the noise on sums, and the choice of columns, if any.
-
-        ``row_squared`` bounds the squared norm of a row, the entry of the constant column included, in lattice units.
-        """
+        """As :meth:`PursuitPlan.gradient_noise`, and the choice of columns, if any."""
         loss, relation = self.problem.loss, self.problem.relation
         if not self.schedule.private:
             return ONE if loss.labelled else LARGEST_WEIGHT, None, None
@@ -362,10 +325,6 @@ def plan_hard_threshold(
 
 
 def _descent_steps(budget: Budget, problem: Problem) -> int:
-    r"""The number of steps from public facts alone.
-
-    :math:`T = 4 \sqrt{c\, n \mu / d}` within 4 and 20, for a budget of :math:`\mu`-GDP and a loss whose second
-    derivative is at most c: each step costs the others noise, and pays where the noise is small.
-    """
+    r""":math:`T = 4 \sqrt{c\, n \mu / d}` within 4 and 20: a step costs the others noise, and pays if that is small."""
     signal = problem.loss.smoothness * problem.n_records * mu_of_budget(budget) / problem.n_columns
     return round(min(max(4.0 * math.sqrt(signal), 4.0), 20.0))

@@ -15,20 +15,12 @@ from taciturn.methods.clipped_records import Clipping
 from taciturn.methods.descent import Constraint, CurvatureStep, GradientDescent, heaviest_columns, one_thread
 from taciturn.methods.frank_wolfe.plan import CLIP_PER_MEDIAN
 from taciturn.methods.frank_wolfe.run import MAGNITUDES, release_middle
-from taciturn.methods.hard_threshold.plan import (
-    LEAST_ROW_BOUND,
-    TUNING,
-    HardThresholdPlan,
-    PursuitPlan,
-    ThresholdPlan,
-)
+from taciturn.methods.hard_threshold.plan import LEAST_ROW_BOUND, TUNING, HardThresholdPlan, PursuitPlan, ThresholdPlan
 from taciturn.methods.releases import ScheduledMedians
 from taciturn.methods.sums import ClippedSum, CurvatureSum, GradientSum, RowNorms, TargetMagnitudes, largest_row_norm
 from taciturn.privacy.mechanisms import RoundedGaussian
 
-# -----------------------------------------------------------------------------
-# Pursuit: columns join in rounds by private choices, with private gradient steps on those chosen so far between them.
-#
+# ---- Pursuit: columns join in rounds by private choices, with private gradient steps on those chosen between them.
 # A round clips the entries of all columns to less than half their typical size and residuals to a share of their
 # median, and lets the columns with the largest sums :math:`|\sum_i \psi_i \tilde x_{ij}|` join. As the residuals shrink
 # from round to round, so does the clip, and with it the noise: columns that were hidden by others at first are found
@@ -158,10 +150,7 @@ class _Pursuit:
         return np.column_stack((features, self.weights[:, -1] * (ONE / clipping.constant)))
 
     def _row_bound(self) -> float:
-        """The L2 bound on rows of the chosen columns, and not below what as many typical entries make up.
-
-        The median row of a few rare columns is empty.
-        """
+        """The L2 bound on rows of the chosen columns, at least that of as many typical entries: rows may be empty."""
         typical = max(self._row_norm(self.chosen), self.entry * math.sqrt(self.chosen.size))
         if self.settings.row_bound is not None:
             return typical
@@ -180,8 +169,7 @@ class _Pursuit:
 def _kept_share(weights: FloatArray, steps: list[float], deviation: float) -> float:
     """What is left of coefficients when the noise of the steps, whose size is known, is taken from their norm.
 
-    The rule of James and Stein: coefficients that noise alone explains become zero. Later steps undo a part of the
-    noise of earlier ones.
+    By the rule of James and Stein; later steps undo a part of the noise of earlier ones.
     """
     variance = 0.0
     for step in steps:
@@ -190,9 +178,7 @@ def _kept_share(weights: FloatArray, steps: list[float], deviation: float) -> fl
     return max(1.0 - weights.size * variance / size, 0.0) if size > 0.0 else 0.0
 
 
-# -----------------------------------------------------------------------------
-# Gradient steps on clipped records, each followed by hard thresholding.
-#
+# ---- Gradient steps on clipped records, each followed by hard thresholding.
 # One step is :math:`w \leftarrow H_k(w - \eta\, \tilde g / n)` with :math:`\tilde g` a noisy version of
 # :math:`\sum_i \psi_i \tilde x_i`, an exact sum of integers (:mod:`~taciturn.methods.clipped_records`).
 

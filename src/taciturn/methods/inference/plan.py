@@ -85,16 +85,9 @@ TUNING = _Tuning()
 
 @dataclass(frozen=True, slots=True)
 class InferencePlan:
-    """Public facts of a fit with standard errors.
+    """Public facts of a fit with standard errors; a step that reads ``n_step_rows`` records follows ``start``.
 
-    Parameters
-    ----------
-    start : SparsePlan
-        The fit that the step starts from: to the first half, or to all records where columns are fixed.
-    split : bool
-        Whether the records are split in two halves.
-    n_step_rows : int
-        The public number of records that the step reads.
+    The start is fitted to the first half of the records, or without a ``split`` to all, where columns are fixed.
     """
 
     ordered: ClassVar[bool] = True

@@ -38,9 +38,7 @@ from taciturn.methods.sums import (
 from taciturn.privacy.claim import Release
 from taciturn.privacy.transcript import block_of_records, coupling, transcribing
 
-# -----------------------------------------------------------------------------
-# A Newton step on noisy sums, and the covariance of what it gives.
-#
+# ---- A Newton step on noisy sums, and the covariance of what it gives.
 # At starting coefficients :math:`\theta` that do not depend on these records, or hardly do, let g be the gradient of
 # the loss over all records, H its Hessian and M the sum of squared gradients :math:`g_i g_i^\top`. Released are
 # :math:`\tilde g, \tilde H, \tilde M`, with independent noise of deviations :math:`\sigma_g, \sigma_H, \sigma_M`. With
@@ -68,8 +66,8 @@ from taciturn.privacy.transcript import block_of_records, coupling, transcribing
 # The Hessian of labels, or of Huber's loss, depends on where it is taken: if the start is off by a tenth, so is H, and
 # the step with it. A first step with a part of the budget brings the start nearer.
 #
-# References ---------- van der Vaart, *Asymptotic statistics* (1998), 5.7, for one-step estimators. White, *A
-# heteroskedasticity-consistent covariance matrix estimator* (1980).
+# van der Vaart, *Asymptotic statistics* (1998), 5.7, for one-step estimators. White, *A heteroskedasticity-consistent
+# covariance matrix estimator* (1980).
 
 # Bits of sums over records without noise, and of squared norms and derivatives in them.
 _SUM_BITS, _SQUARE_BITS, _WEIGHT_BITS = 62, 46, 24
@@ -89,29 +87,17 @@ class Clips:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NewtonEstimate:
-    """Coefficients after a step, and what is known of their error.
+    """Coefficients after a step, as they were before where there is no covariance, and what is known of their error.
 
-    Parameters
-    ----------
-    model : ColumnModel
-        With weights and constant after the step; as it was before where there is no covariance.
-    sampling, privacy : ndarray of shape (p, p), or None
-        Covariances of weights and intercept, the latter for rows that are not centred: from the sample, and from
-        noise. None where the information matrix is not clear of its noise.
-    clarity : float
-        The least eigenvalue of the released information matrix, as a share of what it has to exceed.
+    ``sampling`` and ``privacy`` are covariances of weights and intercept, the latter for rows that are not centred,
+    of shape (p, p): from the sample, and from noise. They are None where the information matrix is not clear of its
+    noise; ``clarity`` is its least eigenvalue as a share of what it has to exceed.
     """
 
     model: ColumnModel
     sampling: FloatArray | None
     privacy: FloatArray | None
     clarity: float
-
-
-def newton_step(descent: Descent, model: ColumnModel, clips: Clips) -> NewtonEstimate:
-    """One step from a model, which costs what remains of the budget; without privacy as many as it takes."""
-    step = _Step(descent, model, clips)
-    return step.run() if descent.releases.private else step.run_noiseless()
 
 
 class _Step:
@@ -267,9 +253,7 @@ class _Step:
         return NewtonEstimate(moved, back @ sampling @ back.T, back @ privacy @ back.T, clarity)
 
 
-# -----------------------------------------------------------------------------
-# Fits of the default model with standard errors.
-#
+# ---- Fits of the default model with standard errors.
 # Of the records one half, drawn at random without looking at them, chooses columns, coefficients to start from, and
 # clips. The other half steps on from there (:mod:`~taciturn.methods.inference.run`). Columns are hence independent
 # of the records that tell their coefficients, and what is estimated is the population's coefficients of these columns.
@@ -284,24 +268,10 @@ class _Step:
 class InferenceResult:
     """What a fit with standard errors releases, in mapped units.
 
-    Parameters
-    ----------
-    coefficients : ndarray of shape (1, n_features + 1)
-        Over all features, the intercept last.
-    columns : ndarray of int
-        The features of the model.
-    sampling, privacy : ndarray of shape (p, p), or None
-        As in :class:`~taciturn.methods.inference.run.NewtonEstimate`.
-    clarity : float
-        Likewise.
-    room : float
-        How far noise lets the clip of residuals open, as a share of what it has to.
-    n_steps : int
-        Of all descents, and the Newton step.
-    releases : tuple of Release
-        What was paid for.
-    suspicions : tuple of Suspicion
-        What was released against bounds or classes.
+    ``coefficients``, of shape (1, n_features + 1), are over all features, the intercept last; ``columns`` are those
+    of the model. Covariances and ``clarity`` are as in :class:`NewtonEstimate`; ``room`` is how far noise lets the
+    clip of residuals open, as a share of what it has to. ``n_steps`` counts all descents and the Newton step.
+    ``suspicions`` are what releases say against bounds or classes.
     """
 
     coefficients: FloatArray
@@ -329,7 +299,9 @@ def run_inference(plan: InferencePlan, source: Source, stream: Stream) -> Infere
         releases = Releases(second_budget, plan.start.problem.relation, second, stream.spawn("step"))
         descent = Descent(plan.start, second, releases, stream, mu)
         if model.n_columns or plan.start.problem.intercept:
-            estimate = newton_step(descent, model, clips)
+            # One step pays with what remains of the budget; without privacy there are as many as it takes.
+            step = _Step(descent, model, clips)
+            estimate = step.run() if releases.private else step.run_noiseless()
             if clips.room < TUNING.least_room:
                 estimate = NewtonEstimate(model, None, None, estimate.clarity)
         else:
@@ -361,11 +333,9 @@ def _half(plan: InferencePlan, label: int, source: Source) -> AbstractContextMan
 
 
 def _halves(plan: InferencePlan, source: Source, stream: Stream) -> tuple[Source, Source]:
-    """The records in two halves.
+    """The records in two halves: slots drawn at random, or a coin for each record under add-remove.
 
-    Half of the slots drawn at random where their number is public; a coin for each record under add-remove, where the
-    others must not move to another half with it. Without privacy nothing has to be secret, and every fit has the same
-    halves.
+    There the others must not move to another half with a record. Without privacy every fit has the same halves.
     """
     n_slots = source.n_slots
     with coupling():

@@ -25,8 +25,7 @@ from taciturn.privacy.certificate import Certificate
 from taciturn.privacy.events import GaussianEvent
 from taciturn.privacy.filter import PrivacyFilter
 
-# -----------------------------------------------------------------------------
-# Standard errors, intervals and p-values of a fitted model, in the user's units.
+# ---- Standard errors, intervals and p-values of a fitted model, in the user's units.
 
 # Finite budgets end here.
 _MOST_EPSILON = 30.0
@@ -153,10 +152,7 @@ def _rounded_up(number: float) -> int:
 
 
 def adjusted_p_values(p_values: FloatArray) -> FloatArray:
-    """Adjust p-values by Benjamini and Hochberg: reject up to a level to bound the false discovery rate by it.
-
-    Values that are NaN stay so and do not count.
-    """
+    """Adjust p-values by Benjamini and Hochberg, to bound the false discovery rate; NaN stays and does not count."""
     adjusted = np.full(p_values.shape, np.nan)
     known: BoolArray = ~np.isnan(p_values)
     order = np.argsort(p_values[known], kind="stable")[::-1]
@@ -169,8 +165,7 @@ def adjusted_p_values(p_values: FloatArray) -> FloatArray:
     return adjusted
 
 
-# -----------------------------------------------------------------------------
-# Coefficients with standard errors as a table: text, HTML, or a data frame.
+# ---- Coefficients with standard errors as a table: text, HTML, or a data frame.
 
 INTERCEPT = "(intercept)"
 """The name of the last row."""
@@ -345,8 +340,7 @@ def _wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, max(width, 60))
 
 
-# -----------------------------------------------------------------------------
-# What a model with standard errors has besides others: fixed columns, fitted errors, and a summary.
+# ---- What a model with standard errors has besides others: fixed columns, fitted errors, and a summary.
 
 FIXED_COLUMNS = "the columns of the model were chosen without looking at these data"
 """An assumption wherever the caller fixes the columns."""

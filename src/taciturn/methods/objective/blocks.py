@@ -17,9 +17,7 @@ from taciturn.methods.objective.run import bounded_rows, one_against_rest, relea
 from taciturn.methods.selection.run import assign_blocks, run_block_vote
 from taciturn.privacy.transcript import block_of_records
 
-# -----------------------------------------------------------------------------
-# Consensus ADMM for a penalised sum of losses, with a random linear term in every local problem.
-#
+# ---- Consensus ADMM for a penalised sum of losses, with a random linear term in every local problem.
 # .. math:: \min_{w_1, \dots, w_B, z} \sum_b \sum_{i \in b} \phi(x_i \cdot w_b; y_i) + \kappa \rho B\, P(z)
 #           \quad \text{subject to } w_b = z .
 #
@@ -64,10 +62,7 @@ PENALTIES: dict[str, Callable[[FloatArray, float], FloatArray]] = {"l1": soft_th
 
 
 def run_admm(plan: ADMMPlan, source: ArraySource, stream: Stream) -> FloatArray:
-    """Release the local minimisers of all iterations; return the last consensus.
-
-    One row of coefficients in units of features divided by their bound, the intercept last (0 without one).
-    """
+    """Release the local minimisers of all iterations; return the last consensus as :func:`run_objective` does."""
     local, records = plan.minimisers, source.records
     rows, _ = bounded_rows(records.X, source.x_bound, local.row_bound, intercept=local.problem.intercept)
     targets = one_against_rest(records.y, 1)[:, 0]
@@ -97,16 +92,11 @@ def solve_admm(plan: ADMMPlan, blocks: Sequence[tuple[Any, FloatArray]], stream:
     return consensus
 
 
-# -----------------------------------------------------------------------------
-# Two stages: blocks of records vote for features, then objective perturbation fits a model to the selected ones.
+# ---- Two stages: blocks of records vote for features, then objective perturbation fits a model to the selected ones.
 
 
 def run_two_stage(plan: TwoStagePlan, source: ArraySource, stream: Stream, *, n_jobs: int | None = None) -> FloatArray:
-    """Release the selected features, then the minimisers on them.
-
-    As :func:`run_objective` returns them, with zeros for the other features; ``n_jobs`` joblib workers share the
-    blocks.
-    """
+    """Release the selected features, then minimisers on them, zero for the others; joblib workers share blocks."""
     records, objective = source.records, plan.objective
     chosen = np.arange(records.n_features)
     if plan.votes.selection.method != "all":

@@ -29,9 +29,7 @@ from taciturn.methods.selection.plan import check_n_blocks, check_n_jobs
 from taciturn.privacy.account import Account
 from taciturn.privacy.budget import Budget
 
-# -----------------------------------------------------------------------------
-# Robust and logistic regression by objective perturbation: one random linear term, one exact minimiser.
-#
+# ---- Robust and logistic regression by objective perturbation: one random linear term, one exact minimiser.
 # All columns enter the model, so these are for tables of few columns; the two-stage classes below choose some first
 # (Kifer, Smith and Thakurta 2012, with the constants of a proof that wastes less noise).
 
@@ -216,8 +214,7 @@ class ObjectivePerturbationClassifier(ObjectiveClassificationModel):
 
     References
     ----------
-    Kifer, Smith and Thakurta, *Private convex empirical risk minimization and high-dimensional regression* (2012).
-    Redberg, Koskela and Wang, *Improving the privacy and practicality of objective perturbation* (2023).
+    Those of :class:`ObjectivePerturbationRegressor`.
 
     Examples
     --------
@@ -241,9 +238,7 @@ class ObjectivePerturbationClassifier(ObjectiveClassificationModel):
     random_state: int | None = None
 
 
-# -----------------------------------------------------------------------------
-# Sparse logistic regression by private ADMM, with an L1 or an L1/2 penalty.
-#
+# ---- Sparse logistic regression by private ADMM, with an L1 or an L1/2 penalty.
 # Every iteration minimises a perturbed local objective with fresh noise, thresholds, and corrects (after Wang and
 # Zhang, with Gaussian noise, an exact minimiser and one accountant over all iterations).
 
@@ -380,9 +375,7 @@ class ADMMClassifier(PrivateClassifier, ObjectiveModel):
         return tags
 
 
-# -----------------------------------------------------------------------------
-# Two stages, one budget: blocks of records vote for features, objective perturbation fits a model on the winners.
-#
+# ---- Two stages, one budget: blocks of records vote for features, objective perturbation fits a model on the winners.
 # The procedure of Kifer, Smith and Thakurta (2012), with blocks that suit the relation in force, a joint accountant and
 # noise that the proofs need and no more.
 

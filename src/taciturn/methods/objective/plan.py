@@ -16,17 +16,10 @@ from taciturn.losses import Loss
 from taciturn.methods.schedule import Problem, Schedule, ScheduledPlan
 from taciturn.methods.selection.plan import BlockVotePlan, TopKPlan, number_of_blocks
 from taciturn.privacy.budget import Budget
-from taciturn.privacy.events import (
-    Event,
-    ExponentialEvent,
-    GaussianEvent,
-    ObjectivePerturbationEvent,
-)
+from taciturn.privacy.events import Event, ExponentialEvent, GaussianEvent, ObjectivePerturbationEvent
 from taciturn.privacy.mechanisms import DISTANCE_PER_VALUE, GumbelTopK, RoundedGaussian
 
-# -----------------------------------------------------------------------------
-# The precision to which the minimiser of a perturbed objective is found, from public facts alone.
-#
+# ---- The precision to which the minimiser of a perturbed objective is found, from public facts alone.
 # .. math:: J(\theta) = \sum_{i \le n} \phi(x_i \cdot \theta; y_i) + \tfrac{\Lambda}{2}\|\theta\|^2 + b \cdot \theta,
 #           \qquad \|x_i\| \le R, \quad |\phi'| R \le G, \quad \phi'' R^2 \le \beta, \quad \phi \ge 0, \quad \|b\| \le
 #           B,
@@ -68,8 +61,7 @@ from taciturn.privacy.mechanisms import DISTANCE_PER_VALUE, GumbelTopK, RoundedG
 # * *There are good points, and they are found*: by :func:`taciturn.methods.objective.run.descend`, as
 #   :math:`(\sqrt2 + 1) e_0 < 0.7 \cdot 3.5\, e_0 \le 0.7 t`. Since :math:`L W / e_0 \le 3.5 / 16u`, it takes at most
 #   :math:`2 (L/\Lambda) \ln(L^2 W^2 / 2 e_0^2) < 140\, L / \Lambda` steps. So nothing is ever returned that is not
-#   within
-#   the tolerance. (Newton's steps are tried first, and are not known to have failed.) \square
+#   within the tolerance. (Newton's steps are tried first, and are not known to have failed.) \square
 #
 # **The output noise** covers that two computed points with the same minimiser may be :math:`2t/\Lambda` apart. Where it
 # would move the prediction for a row of norm R by more than a tenth of the range of the target, or by a tenth of a log
@@ -116,19 +108,11 @@ def noise_distance(n_columns: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class StoppingCriterion:
-    """When a solver stops: a point is accepted if its gradient and its own norm are small enough.
+    """When a solver stops: the exact gradient is within ``tolerance`` and the point within ``largest_norm``.
 
-    Parameters
-    ----------
-    tolerance : float
-        Bound on the norm of the exact gradient.
-    largest_norm : float, default=inf
-        Bound on the norm of a point. Beyond it the rounding of gradients is not covered.
-    smoothness : float, default=1.0
-        Bound on the eigenvalues of J's Hessian.
-    descent_steps : int, default=0
-        Number of steps of gradient descent that meet the criterion from zero, whatever the data. 0: the result of
-        Newton's steps is taken as it is, which is for fits without privacy.
+    Beyond that norm the rounding of gradients is not covered. ``smoothness`` bounds the eigenvalues of J's Hessian.
+    ``descent_steps`` steps of gradient descent meet the criterion from zero, whatever the data. 0 is for fits
+    without privacy: the result of Newton's steps is taken as it is.
     """
 
     tolerance: float
@@ -139,15 +123,7 @@ class StoppingCriterion:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """How precisely a minimiser is found and released.
-
-    Parameters
-    ----------
-    step : float
-        Step of the output lattice, a power of two.
-    output : RoundedGaussian
-        The noise on that lattice.
-    """
+    """How precisely a minimiser is released: on a lattice whose ``step`` is a power of two, with noise on it."""
 
     criterion: StoppingCriterion
     step: float
@@ -222,8 +198,7 @@ def check_resolved(
         )
 
 
-# -----------------------------------------------------------------------------
-# Plans for the minimiser of a perturbed objective, alone or composed with earlier releases.
+# ---- Plans for the minimiser of a perturbed objective, alone or composed with earlier releases.
 
 MOST_PER_PUBLIC_ROW = 2
 """Under add-remove, the assumed bound on the number of records over the public number."""
@@ -244,20 +219,11 @@ _HUBER_COEFFICIENTS, _LOGISTIC_COEFFICIENTS = 0.3, 3.0
 class ObjectivePlan(ScheduledPlan):
     r"""How the minimiser of a perturbed objective will be released.
 
-    Parameters
-    ----------
-    problem : Problem
-        Its loss is :math:`\phi`, its features are those that enter the objective, and its outputs are the objectives,
-        each on all records, that are minimised.
-    schedule : Schedule
-        The "minimiser", "output" noise, and what comes before them, if anything does. Its common scale is
-        :math:`\sigma` in units of the largest change of the gradient between neighbours.
-    regularisation : float
-        :math:`\Lambda`.
-    noise_scale : float
-        :math:`\sigma`, standard deviation of the linear term; 0 without privacy.
-    n_records : int
-        Upper bound on the number of records.
+    The loss of the problem is :math:`\phi`, its features enter the objective, and each of its outputs has an
+    objective on all records. The schedule has the "minimiser", "output" noise, and what comes before them; its
+    common scale is :math:`\sigma` in units of the largest change of the gradient between neighbours.
+    ``regularisation`` is :math:`\Lambda`, ``noise_scale`` is :math:`\sigma`, the standard deviation of the linear
+    term (0 without privacy), and ``n_records`` is an upper bound.
     """
 
     problem: Problem
@@ -287,10 +253,7 @@ class ObjectivePlan(ScheduledPlan):
 def objective_event(
     problem: Problem, regularisation: float, row_bound: float, shift: float, n_columns: int
 ) -> ObjectivePerturbationEvent:
-    """The cost of releasing a minimiser whose b moves by up to ``shift`` standard deviations between neighbours.
-
-    Labels of the logistic loss are 0 or 1, never between.
-    """
+    """The cost of a minimiser whose b moves by up to ``shift`` deviations between neighbours; labels are 0 or 1."""
     curvature = problem.loss.smoothness * row_bound * row_bound
     return ObjectivePerturbationEvent(
         math.log1p(curvature / regularisation),
@@ -420,8 +383,7 @@ def _best_regularisation(
     return math.exp(float(minimize_scalar(cost, bounds=(low, high), method="bounded", options={"xatol": 1e-3}).x))
 
 
-# -----------------------------------------------------------------------------
-# Plans for private ADMM.
+# ---- Plans for private ADMM.
 
 ADMM_STEPS = 10
 """Default number of iterations with privacy: each of them spends a share of the budget."""
@@ -437,15 +399,7 @@ _JACOBIAN_SHARE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class ADMMPlan(ScheduledPlan):
-    r"""How consensus ADMM will run.
-
-    Parameters
-    ----------
-    minimisers : ObjectivePlan
-        The local problems of all iterations, with :math:`\rho` for their regularisation.
-    kappa : float
-        Its strength in the proximal map.
-    """
+    r"""Consensus ADMM: local ``minimisers`` regularised by :math:`\rho`, and a proximal map of strength ``kappa``."""
 
     schedule: Schedule
     minimisers: ObjectivePlan
@@ -519,8 +473,7 @@ def plan_admm(
     return ADMMPlan(minimisers.schedule, minimisers, n_blocks, steps, penalty, kappa)
 
 
-# -----------------------------------------------------------------------------
-# Plans for a selection of features by votes, followed by objective perturbation on the selected ones.
+# ---- Plans for a selection of features by votes, followed by objective perturbation on the selected ones.
 
 
 @dataclass(frozen=True, slots=True)

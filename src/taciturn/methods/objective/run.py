@@ -30,9 +30,7 @@ from taciturn.privacy import mechanisms
 from taciturn.privacy.events import ObjectivePerturbationEvent
 from taciturn.privacy.transcript import Call, answer
 
-# -----------------------------------------------------------------------------
-# The minimiser of a regularised sum of losses with a linear term, to a verified gradient tolerance.
-#
+# ---- The minimiser of a regularised sum of losses with a linear term, to a verified gradient tolerance.
 # .. math:: J(w) = \sum_i \phi(x_i \cdot w; y_i) + \tfrac{\Lambda}{2} \|w\|^2 + b \cdot w
 #
 # Newton's method with a line search, with an explicit Hessian for few columns and conjugate gradients for many. J is
@@ -150,12 +148,7 @@ def descend(
 
 
 def _newton(
-    rows: Any,
-    targets: FloatArray,
-    loss: Loss,
-    regularisation: float,
-    margins: FloatArray,
-    grad: FloatArray,
+    rows: Any, targets: FloatArray, loss: Loss, regularisation: float, margins: FloatArray, grad: FloatArray
 ) -> FloatArray:
     """Newton's direction: the inverse of the Hessian times the gradient."""
     curvatures = loss.second_derivative(margins, targets)
@@ -181,12 +174,7 @@ def _newton(
 
 
 def gradient(
-    rows: Any,
-    targets: FloatArray,
-    loss: Loss,
-    regularisation: float,
-    linear_term: FloatArray,
-    weights: FloatArray,
+    rows: Any, targets: FloatArray, loss: Loss, regularisation: float, linear_term: FloatArray, weights: FloatArray
 ) -> FloatArray:
     """The gradient of J, from short sums over rows with compensated summation."""
     return data_gradient(rows, targets, loss, weights, regularisation * weights, linear_term)
@@ -209,9 +197,7 @@ def _two_sum(total: FloatArray, lost: FloatArray, part: FloatArray) -> tuple[Flo
     return both, lost + ((total - (both - other)) + (part - other))
 
 
-# -----------------------------------------------------------------------------
-# Objective perturbation: the release of a perturbed objective's minimiser.
-#
+# ---- Objective perturbation: the release of a perturbed objective's minimiser.
 # .. math:: \theta^* = \arg\min_\theta \sum_i \phi(x_i \cdot \theta; y_i) + \tfrac{\Lambda}{2} \|\theta\|^2
 #           + (b + o) \cdot \theta, \qquad b \sim N(0, \sigma^2 I),
 #

@@ -36,8 +36,7 @@ from taciturn.privacy.account import Account
 from taciturn.privacy.budget import Budget
 from taciturn.privacy.certificate import Certificate, certify
 
-# -----------------------------------------------------------------------------
-# Columns with public bounds, mapped to [-1, 1].
+# ---- Columns with public bounds, mapped to [-1, 1].
 
 
 class LinearScaler(Guarded, OneToOneFeatureMixin, TransformerMixin):
@@ -316,8 +315,7 @@ def _with_column_values(X: Any, values: FloatArray) -> tuple[Any, FloatArray]:
     return out, np.repeat(values, np.diff(out.indptr))
 
 
-# -----------------------------------------------------------------------------
-# Columns without public bounds, mapped to [-1, 1] from bounds that private quantiles find.
+# ---- Columns without public bounds, mapped to [-1, 1] from bounds that private quantiles find.
 
 # Grids within these ends have points that differ by more than rounding and widths that do not overflow.
 _LEAST, _MOST = 1e-300, 1e300

@@ -20,15 +20,7 @@ _CHANCE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class BoundsPlan(ScheduledPlan):
-    """How a lower and an upper bound of every column will be found.
-
-    Parameters
-    ----------
-    schedule : Schedule
-        The "quantiles" of all columns.
-    quantiles : tuple of PrivateQuantile
-        One per column, on a grid that is symmetric about zero, for the upper bound.
-    """
+    """A lower and an upper bound of every column by "quantiles": one per column for the upper, symmetric about 0."""
 
     schedule: Schedule
     quantiles: tuple[PrivateQuantile, ...]
@@ -97,8 +89,7 @@ def plan_bounds(
 def decimal_grid(smallest: float, largest: float) -> tuple[float, ...]:
     """Zero and, with either sign, all numbers of two significant digits from ``smallest`` to ``largest``.
 
-    Adjacent points differ by 1 to 10 percent whatever the unit, and the bounds of columns of truth values, codes,
-    counts and percentages are exactly points of the grid.
+    Adjacent points differ by 1 to 10 percent; bounds of truth values, codes, counts and percentages are points.
     """
     # One power more than needed at either end: logarithms are rounded.
     first, last = math.floor(math.log10(smallest)) - 2, math.floor(math.log10(largest))

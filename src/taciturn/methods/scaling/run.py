@@ -19,15 +19,7 @@ _LEAST_SHARE = 0.01
 
 @dataclass(frozen=True, slots=True)
 class ColumnCounts:
-    """Task: how many values of each column, and of its mirror image, are at most each point of a grid.
-
-    A cell that is NaN counts nowhere.
-
-    Parameters
-    ----------
-    grids : tuple of tuple of float
-        One per column, increasing.
-    """
+    """Task: how many values of each column and of its mirror image are at most each point of its grid; no NaN is."""
 
     grids: tuple[tuple[float, ...], ...]
     columns: ClassVar[None] = None
@@ -60,7 +52,8 @@ def release_bounds(plan: BoundsPlan, source: Source, stream: Stream) -> tuple[Fl
         # A difference, since minus zero would be another zero.
         lower = 0.0 - _release_upper(plan, quantile, mirrored, stream.spawn("lower bound"))
         upper = _release_upper(plan, quantile, values, stream.spawn("upper bound"))
-        bounds[:, j] = _apart(lower, upper, _smallest(quantile.grid))
+        least_positive = quantile.grid[len(quantile.grid) // 2 + 1]
+        bounds[:, j] = _apart(lower, upper, least_positive)
     return bounds[0], bounds[1]
 
 
@@ -68,11 +61,6 @@ def _release_upper(plan: BoundsPlan, quantile: PrivateQuantile, counts: IntArray
     if plan.schedule.private:
         return quantile.release_counts(counts, stream)
     return quantile.grid[int(np.argmax(quantile.count_scores(counts)))]
-
-
-def _smallest(grid: tuple[float, ...]) -> float:
-    """The least positive point of a grid."""
-    return grid[len(grid) // 2 + 1]
 
 
 def _apart(lower: float, upper: float, smallest: float) -> tuple[float, float]:

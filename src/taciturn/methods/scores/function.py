@@ -70,31 +70,15 @@ from taciturn.methods.base import (
 )
 from taciturn.methods.diagnostics import REMARKS, suspect_counts, warn_of_scored_labels
 from taciturn.methods.options import SingleMetric
+from taciturn.methods.scores import run
 from taciturn.methods.scores.plan import count_bins, plan_score
-from taciturn.methods.scores.run import (
-    CONFIDENCE_LEVEL,
-    CalibrationBin,
-    CellCounts,
-    ClassRecall,
-    LinearOutputs,
-    Measure,
-    OutcomeCounts,
-    calibrate_deciles,
-    class_recalls,
-    measure_classes,
-    measure_errors,
-    measure_margins,
-    release_sums,
-    roc_curve,
-    total_error,
-)
+from taciturn.methods.scores.run import release_sums
 from taciturn.privacy.account import Account
 from taciturn.privacy.budget import Budget
 from taciturn.privacy.certificate import Certificate, certify, in_short
 from taciturn.privacy.claim import Release
 
-# -----------------------------------------------------------------------------
-# What a score releases: one number, or one histogram and all measures that are made of it.
+# ---- What a score releases: one number, or one histogram and all measures that are made of it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +132,7 @@ class ModelScore:
     certificate: Certificate
 
     metric = "all"
-    confidence_level = CONFIDENCE_LEVEL
+    confidence_level = run.CONFIDENCE_LEVEL
 
     def __hash__(self) -> int:
         return hash((self.cells, self.counts))
@@ -158,30 +142,32 @@ class ModelScore:
         return np.array(self.counts)
 
     @cached_property
-    def measures(self) -> tuple[Measure, ...]:
+    def measures(self) -> tuple[run.Measure, ...]:
         """AUC, log loss, accuracy and calibration of two classes; R2 and errors of numbers; fewer of more classes."""
         if isinstance(self.cells, MarginCells):
-            return measure_margins(self.cells, self._released, self.std)
+            return run.measure_margins(self.cells, self._released, self.std)
         if isinstance(self.cells, ClassCells):
-            return measure_classes(self.cells, self._released, self.std)
-        return measure_errors(self.cells, self._released, self.std)
+            return run.measure_classes(self.cells, self._released, self.std)
+        return run.measure_errors(self.cells, self._released, self.std)
 
     @cached_property
-    def calibration(self) -> tuple[CalibrationBin, ...]:
+    def calibration(self) -> tuple[run.CalibrationBin, ...]:
         """How often the second class occurs, by tenths of its predicted probability; empty but for two classes."""
-        return calibrate_deciles(self.cells, self._released, self.std) if isinstance(self.cells, MarginCells) else ()
+        return (
+            run.calibrate_deciles(self.cells, self._released, self.std) if isinstance(self.cells, MarginCells) else ()
+        )
 
     @cached_property
     def roc(self) -> tuple[tuple[float, float], ...]:
         """False and true positive rates; empty but for two classes."""
-        return roc_curve(self.cells, self._released) if isinstance(self.cells, MarginCells) else ()
+        return run.roc_curve(self.cells, self._released) if isinstance(self.cells, MarginCells) else ()
 
     @cached_property
-    def recalls(self) -> tuple[ClassRecall, ...]:
+    def recalls(self) -> tuple[run.ClassRecall, ...]:
         """The share of right predictions by class; empty but for more than two classes."""
-        return class_recalls(self.cells, self._released, self.std) if isinstance(self.cells, ClassCells) else ()
+        return run.class_recalls(self.cells, self._released, self.std) if isinstance(self.cells, ClassCells) else ()
 
-    def __getitem__(self, name: str) -> Measure:
+    def __getitem__(self, name: str) -> run.Measure:
         """The measure of this name."""
         return {found.name: found for found in self.measures}[name]
 
@@ -200,8 +186,7 @@ class ModelScore:
         return f"epsilon {self.certificate.epsilon:g}, delta {self.certificate.delta:g}, {self.certificate.relation}"
 
 
-# -----------------------------------------------------------------------------
-# The metrics: which sums over records are released, and what is made of them.
+# ---- The metrics: which sums over records are released, and what is made of them.
 
 _MOST_ODDS = 10**15
 
@@ -209,14 +194,7 @@ _MOST_ODDS = 10**15
 class Metric:
     """What a score reads of each record, which sums it releases, and what is made of these.
 
-    Parameters
-    ----------
-    estimator : object
-        The model.
-    classes : ndarray or None
-        The public labels of a classifier; None for a regressor.
-    y_bounds : tuple of float, default=(-1.0, 1.0)
-        The public range of a regressor's target.
+    ``classes`` are the public labels of a classifier, None for a regressor, whose target has public ``y_bounds``.
     """
 
     name: str
@@ -227,7 +205,7 @@ class Metric:
     """Whether numbers of records in cells are released, and not a sum of terms."""
     n_outputs: int | None = 1
     """How many numbers :meth:`outputs` makes of a record; None for its features."""
-    linear: LinearOutputs | None = None
+    linear: run.LinearOutputs | None = None
     """Makes predictions of features, each of one record alone to the last bit and in any place."""
 
     def __init__(
@@ -280,7 +258,7 @@ class Accuracy(Metric):
 
     def sums(self, source: Source, term_bound: int) -> IntArray:
         """The number of right predictions."""
-        by_outcome: IntArray = source.total(OutcomeCounts(self.classes.size, term_bound)).sum(axis=0)
+        by_outcome: IntArray = source.total(run.OutcomeCounts(self.classes.size, term_bound)).sum(axis=0)
         return by_outcome[:1]
 
 
@@ -298,7 +276,7 @@ class BalancedAccuracy(Metric):
 
     def sums(self, source: Source, term_bound: int) -> IntArray:
         """Numbers of right and wrong predictions in each class."""
-        return source.total(OutcomeCounts(self.classes.size, term_bound))
+        return source.total(run.OutcomeCounts(self.classes.size, term_bound))
 
     def score(self, sums: FloatArray, n_rows: int, deviation: float) -> tuple[float, float]:
         """The balanced accuracy and the standard deviation of its noise."""
@@ -330,7 +308,7 @@ class MeanError(Metric):
 
     def sums(self, source: Source, term_bound: int) -> IntArray:
         """The sum of errors, of which the largest possible one is ``term_bound``."""
-        return total_error(source, self.power, term_bound)
+        return run.total_error(source, self.power, term_bound)
 
     def score(self, sums: FloatArray, n_rows: int, deviation: float) -> tuple[float, float]:
         """The mean error and the standard deviation of its noise."""
@@ -339,10 +317,9 @@ class MeanError(Metric):
 
 
 class AllMeasures(Metric):
-    """One histogram of predictions and truth: the features of a linear model of ours are read, or any model's outputs.
+    """One histogram of predictions and truth, from the features of a linear model of ours or any model's outputs.
 
-    Of a classifier it has the bin of predicted log-odds and the class; of a regressor the bin of the target and that of
-    the absolute error.
+    Its cells are bins of predicted log-odds by class, or bins of the target by bins of the absolute error.
     """
 
     name = "all"
@@ -361,7 +338,7 @@ class AllMeasures(Metric):
                 "use metric='accuracy'",
             )
         self.what = f"numbers of records by {'target and error' if self.numeric else 'prediction and class'}"
-        self.linear = LinearOutputs.of_model(estimator) if _is_linear(estimator) else None
+        self.linear = run.LinearOutputs.of_model(estimator) if _is_linear(estimator) else None
         self.n_outputs = None if self.linear is not None else self.classes.size if self.classes.size > 2 else 1
         self.divide(1, math.inf)
 
@@ -398,7 +375,7 @@ class AllMeasures(Metric):
 
     def sums(self, source: Source, term_bound: int) -> IntArray:
         """The numbers of records in cells."""
-        return source.total(CellCounts(self.cells, term_bound, self.linear))
+        return source.total(run.CellCounts(self.cells, term_bound, self.linear))
 
     def result(self, sums: FloatArray, n_rows: int, deviation: float, certificate: Certificate) -> ModelScore:
         """All measures."""
@@ -466,8 +443,7 @@ def _bounds_of(estimator: Any) -> tuple[float, float]:
     return check_y_bounds(y_bounds)
 
 
-# -----------------------------------------------------------------------------
-# Records on which a fitted model is scored: what is known of its predictions, beside the true targets.
+# ---- Records on which a fitted model is scored: what is known of its predictions, beside the true targets.
 
 
 def read_source(
@@ -556,8 +532,7 @@ def check_scored_table(asked: Metric, table: OpenTable, invalid: str) -> None:
         raise ParameterError("invalid", invalid, f"{table.invalid!r}, with which the table was opened", "pass that")
 
 
-# -----------------------------------------------------------------------------
-# How well a fitted model predicts private records, as a number that may be published.
+# ---- How well a fitted model predicts private records, as a number that may be published.
 
 _WHAT = "private_score"
 _ASSUMPTIONS = (
@@ -628,8 +603,7 @@ def private_score(
     clipped to the model's ``y_bounds`` and rounded to a lattice of :math:`2^{17}` steps. A record whose label is none
     of the model's classes is a null record: never right, but one of n; so is one whose label has another type. If
     released numbers of records by class say that almost no label is a class, a ``SuspiciousReleaseWarning`` says so. A
-    prediction that is not a number is as wrong as
-    can be.
+    prediction that is not a number is as wrong as can be.
 
     ``metric="all"`` releases one histogram, the numbers of records by prediction and truth in public cells, and makes
     every measure of it, with an interval and beside its baseline (a ``ModelScore``): AUC, log loss, accuracy and
@@ -752,17 +726,8 @@ default="auto"
     n_rows = check_integer(0, n_public=facts.n_records)
     if asked.divide(n_rows, plan.deviation):
         plan = planned(n_values=asked.n_values)
-    with reserve_cost(
-        account,
-        plan,
-        what=_WHAT,
-        relation=relation,
-        unit=facts.unit,
-        n_records=n_rows,
-        seeded=random_state is not None,
-        person_column=facts.person_column,
-        person_digest=facts.person_digest,
-    ) as reservation:
+    seeded = random_state is not None
+    with reserve_cost(account, plan, facts, what=_WHAT, relation=relation, seeded=seeded) as reservation:
         stream = Stream.of(random_state)
         check_lengths(X, y)
         reservation.begin()

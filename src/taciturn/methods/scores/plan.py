@@ -25,15 +25,7 @@ _LEAST_DEVIATION = 0.25
 
 @dataclass(frozen=True, slots=True)
 class BinCounts:
-    """How fine the cells of a score are: even numbers.
-
-    Parameters
-    ----------
-    probabilities : int
-        Bins for a tenth of predicted probabilities.
-    numbers, errors : int
-        Bins of numeric targets, and of absolute errors.
-    """
+    """How fine the cells of a score are: even numbers of bins, for a tenth of probabilities, numbers and errors."""
 
     probabilities: int
     numbers: int
@@ -63,18 +55,10 @@ def count_bins(n_records: int, deviation: float) -> BinCounts:
 
 @dataclass(frozen=True, slots=True)
 class ScorePlan(ScheduledPlan):
-    """The noise with which sums over records will be released.
+    """The noise with which "sums" over records will be released; delta is 0 where it is geometric.
 
-    Parameters
-    ----------
-    schedule : Schedule
-        The "sums"; its delta is 0 where the noise is geometric.
-    term_bound : int
-        The integer that stands for a term of one.
-    mechanism : TwoSidedGeometric or RoundedGaussian or None
-        None where nothing is private.
-    deviation : float
-        Standard deviation of the noise on each sum, in units of ``term_bound``.
+    The integer ``term_bound`` stands for a term of one, and the ``deviation`` of each sum is in units of it. A
+    ``mechanism`` of None is for no privacy.
     """
 
     schedule: Schedule
@@ -84,25 +68,16 @@ class ScorePlan(ScheduledPlan):
 
 
 def plan_score(
-    budget: Budget,
-    what: str,
-    *,
-    finest: int,
-    counts: bool,
-    relation: str,
-    n_values: int,
-    accounted: bool = False,
+    budget: Budget, what: str, *, finest: int, counts: bool, relation: str, n_values: int, accounted: bool = False
 ) -> ScorePlan:
     """Plan the release of one sum of terms in [0, 1], or of the numbers of records in cells.
 
     The noise is two-sided geometric, which is pure and leaves delta unused, or Gaussian where that has a smaller
-    standard deviation. For one number this is rare: delta must not be much smaller than epsilon. Where an account pays
-    (``accounted``) and there is a delta the noise is Gaussian: beside other releases, pure ones of the same epsilon are
-    an order of magnitude dearer.
-
-    ``finest`` is the integer that stands for a term of one where the noise does not ask for another one. Gaussian noise
-    does: terms are then rounded to about one part in 2**16. ``counts`` are of records by cell
-    (``data.sensitivity.outcome_counts``); sums are of terms (``error_sum``).
+    standard deviation, which is rare for one number. Where an account pays (``accounted``) and there is a delta the
+    noise is Gaussian: beside other releases, pure ones of the same epsilon are an order of magnitude dearer.
+    ``finest`` is the integer that stands for a term of one unless the noise is Gaussian: terms are then rounded to
+    about one part in 2**16. ``counts`` are of records by cell (``data.sensitivity.outcome_counts``); sums are of
+    terms (``error_sum``).
     """
     if math.isinf(budget.epsilon):
         exact = Release(what, "none", 0.0, NotPrivateEvent())

@@ -17,8 +17,7 @@ from taciturn.data.target import N_DECILES, ClassCells, ErrorCells, MarginCells,
 from taciturn.engines.interface import Block, Source
 from taciturn.methods.scores.plan import ScorePlan
 
-# -----------------------------------------------------------------------------
-# The numbers of records in public cells of target and prediction, as a sum over a source.
+# ---- The numbers of records in public cells of target and prediction, as a sum over a source.
 
 # Entries of a block of rows that stays in a cache.
 _CACHED_ENTRIES = 1 << 17
@@ -28,16 +27,9 @@ _CACHED_ENTRIES = 1 << 17
 class LinearOutputs:
     """The outputs of a linear model, each a function of one record to the last bit.
 
-    Products of matrices round by position. Here the features of a record are multiplied and added one after the other.
-
-    Parameters
-    ----------
-    columns : tuple of int
-        Features with a coefficient that is not zero, in increasing order.
-    weights : tuple of tuple of float
-        Their coefficients: for each feature one per output.
-    constants : tuple of float
-        The intercepts.
+    Products of matrices round by position. Here the features of a record are multiplied and added one after the
+    other. ``columns`` are those with a nonzero coefficient, in increasing order; ``weights`` has one number per
+    output for each.
     """
 
     columns: tuple[int, ...]
@@ -73,18 +65,9 @@ class LinearOutputs:
 
 @dataclass(frozen=True, slots=True)
 class CellCounts:
-    """Task: the numbers of records in cells, times ``unit``.
+    """Task: the numbers of records in cells, times ``unit``; rows of a person are equal parts of one record.
 
-    Rows of a person are equal parts of one record.
-
-    Parameters
-    ----------
-    cells : PredictionCells
-        The public cells.
-    unit : int
-        The integer that stands for one record.
-    model : LinearOutputs or None
-        Makes outputs of features; None where the features are the outputs of a model already.
+    A ``model`` of None is for features that are outputs of a model already.
     """
 
     cells: PredictionCells
@@ -108,9 +91,7 @@ class CellCounts:
         return self.unit * counts.astype(np.int64)
 
 
-# -----------------------------------------------------------------------------
-# Measures of a model from released numbers of records in cells, with intervals: post-processing, which costs nothing.
-#
+# ---- Measures of a model from released numbers of records in cells, with intervals: post-processing, at no cost.
 # Every measure is a ratio A / B of sums over cells, or of products of two such sums. With counts c, noise of deviation
 # s on each, and :math:`v_i = c_i + s^2`, the variance of :math:`A - \theta B` is about :math:`\sum_i v_i (\partial_i A
 # - \theta\, \partial_i B)^2`: the sampling error of independent records, of which each is in one cell, and the noise.
@@ -202,9 +183,7 @@ def mean_ratio(counts: FloatArray, fine: FloatArray, coarse: FloatArray | None =
     )
 
 
-# -----------------------------------------------------------------------------
-# Sums over records of which scores are made, exact and with noise.
-#
+# ---- Sums over records of which scores are made, exact and with noise.
 # The source of a score has one feature, the mapped prediction of each record, beside the mapped target: class codes, or
 # numbers on the lattice.
 
@@ -216,10 +195,7 @@ _LOW_BITS = 31
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCounts:
-    """Task: the numbers of right and of wrong predictions in each class, times ``unit``.
-
-    Rows of a person are equal parts of one record.
-    """
+    """Task: right and wrong predictions by class, times ``unit``; rows of a person are equal parts of one record."""
 
     n_classes: int
     unit: int = 1
@@ -238,13 +214,7 @@ class OutcomeCounts:
 
 @dataclass(frozen=True, slots=True)
 class ErrorSum:
-    """Task: the sum of powers of distances between target and prediction; see :func:`total_error`.
-
-    Parameters
-    ----------
-    term_bound : int
-        The integer to which the largest possible term is scaled.
-    """
+    """Task: the sum of powers of distances, each at most ``term_bound``; see :func:`total_error`."""
 
     power: int
     term_bound: int
@@ -283,16 +253,12 @@ def _predictions(block: Block) -> NumberArray:
     return predictions
 
 
-# -----------------------------------------------------------------------------
-# Measures of classifiers from the numbers of records by prediction and class.
+# ---- Measures of classifiers from the numbers of records by prediction and class.
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationBin:
-    """A tenth of predicted probabilities, and how often the second class occurs in it.
-
-    ``share`` is None where noise leaves it open; ``records`` is the noisy number of records.
-    """
+    """A tenth of predicted probabilities: the share of the second class (None: left open by noise), a noisy count."""
 
     low: float
     high: float
@@ -305,10 +271,7 @@ class CalibrationBin:
 
 @dataclass(frozen=True, slots=True)
 class ClassRecall:
-    """A class: its share of the records, and the share of its records that are predicted rightly.
-
-    ``recall`` is None where noise leaves it open.
-    """
+    """A class: its share of the records, and that of its records predicted rightly (None: left open by noise)."""
 
     code: int
     share: float
@@ -328,7 +291,7 @@ def _entropy(shares: FloatArray) -> float:
     return float(-np.sum(positive * np.log(positive)))
 
 
-# ------------------------------------------------------------------ two classes
+# ---- two classes
 
 
 def _log_odds(edges: tuple[float, ...]) -> FloatArray:
@@ -420,7 +383,7 @@ def roc_curve(cells: MarginCells, counts: FloatArray) -> tuple[tuple[float, floa
     return ((0.0, 0.0), *zip(rates[0].tolist(), rates[1].tolist(), strict=True), (1.0, 1.0))
 
 
-# ------------------------------------------------------------------ more classes
+# ---- more classes
 
 
 def measure_classes(cells: ClassCells, counts: FloatArray, deviation: float) -> tuple[Measure, ...]:
@@ -471,8 +434,7 @@ def class_recalls(cells: ClassCells, counts: FloatArray, deviation: float) -> tu
     return tuple(found)
 
 
-# -----------------------------------------------------------------------------
-# Measures of regressors from the numbers of records by target and error.
+# ---- Measures of regressors from the numbers of records by target and error.
 
 
 @dataclass(frozen=True, slots=True, eq=False)

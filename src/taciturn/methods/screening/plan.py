@@ -36,22 +36,12 @@ _HALF = math.sqrt(0.5)
 class ScreenedPlan(FrankWolfePlan):
     """How many steps and screenings will be made, and with how much noise.
 
-    Steps and screenings alternate, so the order of the releases is not that of execution.
-
-    Parameters
-    ----------
-    screenings : tuple of int
-        After which steps coefficients are screened.
-    rule : {"select", "tested", "none-option", "adp"}
-        What a screening does.
-    selection_noise : float
-        Gumbel scale of a screening's selection, in the units of the steps'; 0 for none.
-    gaussian_noise : float
-        Standard deviation of a screening's Gaussian noise in units of its sensitivity, rounding included; 0 for none.
-    threshold : float
-        The gradient of the candidate "none", as a share of the largest possible one.
-    permanent : bool
-        Whether screened coefficients can never come back.
+    The order of the releases is not that of execution, since steps and screenings alternate. Coefficients are
+    screened after the steps ``screenings`` by a ``rule``: "select", "tested", "none-option" or "adp".
+    ``selection_noise`` is the Gumbel scale of a screening's selection in the units of the steps',
+    ``gaussian_noise`` the standard deviation of its Gaussian noise in units of its sensitivity, rounding included;
+    0 for none. ``threshold`` is the gradient of the candidate "none", as a share of the largest possible one.
+    ``permanent``: screened coefficients never come back.
     """
 
     screenings: tuple[int, ...]

@@ -27,10 +27,7 @@ _LARGEST = 2**60
 def run_screened(
     plan: ScreenedPlan, source: ArraySource, stream: Stream, watch: Callable[[float], None] | None = None
 ) -> FloatArray:
-    """The coefficients in mapped units, one row per output.
-
-    ``watch`` receives the mean loss after each screening, which is not private.
-    """
+    """Coefficients in mapped units, a row per output; ``watch`` receives mean losses after screenings, not private."""
     adp, n_features = plan.rule == "adp", source.n_features
     run = open_plan(plan, source, by_margins=adp and plan.noise_scale > 0.0, norms=adp)
     steps, noise = stream.spawn("steps"), stream.spawn("screening")
@@ -53,10 +50,7 @@ def run_screened(
 
 
 def screen(plan: ScreenedPlan, run: FrankWolfeRun, support: IntArray, stream: Stream) -> IntArray:
-    """The coordinates that the plan's rule sets to zero.
-
-    ``support`` holds the coordinates with a coefficient, at least one, without the intercept.
-    """
+    """The coordinates that the plan's rule sets to zero, of a support that is not empty and has no intercept."""
     return _RULES[plan.rule](plan, run, support, stream)
 
 
@@ -119,10 +113,7 @@ def _select_and_test(plan: ScreenedPlan, run: FrankWolfeRun, support: IntArray, 
 
 
 def _apply_safe_rule(plan: ScreenedPlan, run: FrankWolfeRun, support: IntArray, stream: Stream) -> IntArray:
-    """Every score of the safe rule with Gaussian noise; all coefficients whose noisy score is negative are screened.
-
-    They are among the features that are still candidates, those without a coefficient included.
-    """
+    """Screen all candidates, those without a coefficient too, whose score of the safe rule plus noise is negative."""
     if plan.problem.n_rows is None or run.norms is None:
         raise TypeError("the safe rule needs a public number of records and the norms of the columns")
     radius, n_rows, condition = plan.radius, plan.problem.n_rows, plan.problem.loss.condition(plan.radius)
@@ -160,12 +151,7 @@ def _apply_safe_rule(plan: ScreenedPlan, run: FrankWolfeRun, support: IntArray, 
     return np.flatnonzero((scores < 0.0) & run.candidates[:n_features])
 
 
-_RULES = {
-    "select": _select,
-    "tested": _select_and_test,
-    "none-option": _select_or_none,
-    "adp": _apply_safe_rule,
-}
+_RULES = {"select": _select, "tested": _select_and_test, "none-option": _select_or_none, "adp": _apply_safe_rule}
 
 
 def _inner(coefficients: FloatArray, gradient: FloatArray) -> float:

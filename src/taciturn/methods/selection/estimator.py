@@ -71,8 +71,7 @@ from taciturn.privacy.budget import Budget
 from taciturn.privacy.certificate import certify
 from taciturn.privacy.mechanisms import LARGEST_SCORE
 
-# -----------------------------------------------------------------------------
-# What private selectors have in common: targets and labels, the verbs of a fit, a set of features.
+# ---- What private selectors have in common: targets and labels, the verbs of a fit, a set of features.
 
 KIND_OF_TARGET = "whether the target holds numbers or truth values is public"
 """An assumption wherever the labels are not given, since one record could change it."""
@@ -294,9 +293,7 @@ class BoundedSelector(PrivateSelector):
         return super()._described(plan, facts) | {"x_bound": float(self._x_bound)} | y_bounds
 
 
-# -----------------------------------------------------------------------------
-# Private selection by sample and aggregate: disjoint blocks of records vote for features.
-#
+# ---- Private selection by sample and aggregate: disjoint blocks of records vote for features.
 # The first of the two stages of Kifer, Smith and Thakurta (2012), with blocks that suit the relation in force and a
 # top-k mechanism that needs to know no more than that one record sways one block.
 
@@ -442,9 +439,7 @@ class BlockVoteSelector(BoundedSelector):
         return ("the bounds and the number of blocks were chosen without looking at these data",)
 
 
-# -----------------------------------------------------------------------------
-# Private sure independence screening: the features that go most with the target, one at a time.
-#
+# ---- Private sure independence screening: the features that go most with the target, one at a time.
 # The method is that of Swope et al., *Feature Selection from Differentially Private Correlations*, with the
 # sensitivity of the relation in force, with class sizes that make its top-k mechanism private, and with a released mean
 # of the target in place of the observed one.
@@ -678,9 +673,7 @@ def _scaled_target(y: FloatArray, middle: float, half: float) -> FloatArray:
     return (y - middle) / half
 
 
-# -----------------------------------------------------------------------------
-# Private feature selection by rank correlation, which needs no bounds on the data.
-#
+# ---- Private feature selection by rank correlation, which needs no bounds on the data.
 # The method is that of Dick, Gillenwater and Joseph, *Better private linear regression through better private feature
 # selection*, with sensitivities per relation and round and with all rounds accounted together.
 

@@ -28,8 +28,7 @@ from taciturn.privacy.mechanisms import (
     log_binomial,
 )
 
-# -----------------------------------------------------------------------------
-# Plans for selecting k of d candidates.
+# ---- Plans for selecting k of d candidates.
 
 TOP_K_MECHANISMS = ("auto", "canonical-lipschitz", "gumbel", "peeling", "laplace")
 """Names of the private top-k mechanisms."""
@@ -41,16 +40,10 @@ _CENTRE_SHARE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class TopKPlan(ScheduledPlan):
-    """How k of d candidates will be selected.
+    """How k of d candidates will be selected: by a ``method``, "all" of them, or "exact" without privacy.
 
-    Parameters
-    ----------
-    schedule : Schedule
-        The "selection"; nothing if every candidate is taken. Its delta is 0 where the mechanism is pure.
-    method : str
-        Name of the mechanism, or "all" where every candidate is taken, or "exact" without privacy.
-    mechanism : TopK or None
-        None where nothing private is needed.
+    The schedule has the "selection", or nothing if all are taken; its delta is 0 where the mechanism is pure. The
+    mechanism is None where nothing private is needed.
     """
 
     schedule: Schedule
@@ -63,16 +56,9 @@ class TopKPlan(ScheduledPlan):
 class CorrelationPlan(ScheduledPlan):
     """How k of d features will be selected by their sums of products with a target that a released mean centres.
 
-    Parameters
-    ----------
-    schedule : Schedule
-        The "centre", if something is released of the target, and the "selection".
-    selection : TopKPlan
-        The selection; its budget is that of both releases.
-    centre : TwoSidedGeometric or None
-        The noise on the parts of the target. None where nothing is released of them.
-    part_unit : int
-        The integer that the parts of one record add up to, at most.
+    The schedule has the "centre", if something is released of the target, and the "selection", whose plan has the
+    budget of both. ``centre`` is the noise on the parts of the target, None where nothing is released of them;
+    those of one record add up to ``part_unit`` at most.
     """
 
     schedule: Schedule
@@ -211,23 +197,15 @@ def _sharpest(
     return "gumbel" if accounted and "gumbel" in gaps else min(gaps, key=lambda method: gaps[method])
 
 
-# -----------------------------------------------------------------------------
-# Plans for selecting features by the votes of disjoint blocks of records.
+# ---- Plans for selecting features by the votes of disjoint blocks of records.
 
 
 @dataclass(frozen=True, slots=True)
 class BlockVotePlan(ScheduledPlan):
-    """How blocks of records will vote, and how the features with the most votes will be selected.
+    """How blocks of records will vote, each for k features, and how those with the most votes will be selected.
 
-    Parameters
-    ----------
-    schedule : Schedule
-        That of the selection.
-    problem : Problem
-        Blocks follow one path for each of its outputs, of the logistic loss for labels and of the squared one for
-        numbers. Its relation decides how records are assigned to blocks.
-    selection : TopKPlan
-        The selection of k features; a block votes for as many.
+    Blocks follow one path for each output of the problem, of the logistic loss for labels and of the squared one
+    for numbers. Its relation decides how records are assigned to blocks.
     """
 
     schedule: Schedule
@@ -246,11 +224,7 @@ def plan_block_vote(
     gamma: float = 0.5,
     accounted: bool = False,
 ) -> BlockVotePlan:
-    """Plan the private selection of the k features with the most votes.
-
-    ``n_blocks`` is as for :func:`number_of_blocks`; ``method``, ``gamma`` and ``accounted`` are as for
-    :func:`taciturn.methods.selection.plan.plan_top_k`.
-    """
+    """Plan a private selection of k features by votes, as :func:`number_of_blocks` and :func:`plan_top_k` have it."""
     blocks, votes = number_of_blocks(n_blocks, problem.n_rows), block_votes(problem.relation)
     selection = plan_top_k(budget, problem.n_features, k, votes, method=method, gamma=gamma, accounted=accounted)
     return BlockVotePlan(selection.schedule, problem, selection, blocks)
@@ -289,8 +263,7 @@ def check_n_jobs(n_jobs: int | None) -> None:
         raise ParameterError("n_jobs", n_jobs, "None or an integer other than 0", "set -1 for all processors")
 
 
-# -----------------------------------------------------------------------------
-# Plans for selecting features by Kendall's rank correlation, one round after the other.
+# ---- Plans for selecting features by Kendall's rank correlation, one round after the other.
 
 # Rounding down by less than a step is negligible beside the noise. Scores are at most n k 2**19 steps, below 2**62 for
 # every table that fits a computer.
@@ -301,16 +274,8 @@ _FINEST = 1 << 20
 class KendallPlan(ScheduledPlan):
     """How k of d features will be selected, one per round.
 
-    Parameters
-    ----------
-    schedule : Schedule
-        All "rounds" together; nothing if every feature is taken. Its delta is 0 where the mechanism is pure.
-    method : str
-        Name of the mechanism of a round, or "all" where every feature is taken, or "exact" without privacy.
-    steps : int
-        How many steps of the scores' lattice make one unit of ``|K| / (n - 1)``.
-    rounds : tuple of Selection
-        The mechanism of each round; none where nothing private is needed.
+    ``schedule`` and ``method`` are as in :class:`TopKPlan`, for "rounds" with a mechanism each; there are no rounds
+    where nothing private is needed. ``steps`` of the scores' lattice make one unit of ``|K| / (n - 1)``.
     """
 
     schedule: Schedule

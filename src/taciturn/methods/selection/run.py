@@ -41,8 +41,7 @@ from taciturn.methods.selection.plan import BlockVotePlan, CorrelationPlan, Kend
 from taciturn.privacy.mechanisms import first_k_of
 from taciturn.privacy.transcript import coupling
 
-# -----------------------------------------------------------------------------
-# The selection of k of d scores, or of the k largest columns of coefficients.
+# ---- The selection of k of d scores, or of the k largest columns of coefficients.
 
 
 def select_top_k(plan: TopKPlan, scores: object, stream: Stream) -> IntArray:
@@ -54,10 +53,7 @@ def select_top_k(plan: TopKPlan, scores: object, stream: Stream) -> IntArray:
 
 
 def keep_largest_columns(coefficients: FloatArray, k: int) -> FloatArray:
-    """Zero all but the k columns with the largest absolute sums; equal ones are kept in order of their index.
-
-    A function of released coefficients: post-processing, at no cost.
-    """
+    """Zero all but the k columns with the largest absolute sums, ties by index: post-processing, at no cost."""
     k = check_integer(1, k=k)
     kept = np.zeros_like(coefficients)
     largest = np.argsort(-np.abs(coefficients).sum(axis=0), kind="stable")[:k]
@@ -65,9 +61,7 @@ def keep_largest_columns(coefficients: FloatArray, k: int) -> FloatArray:
     return kept
 
 
-# -----------------------------------------------------------------------------
-# The features that enter the LASSO path of a small block of records first.
-#
+# ---- The features that enter the LASSO path of a small block of records first.
 # The path is followed from the penalty at which nothing is active downwards, by prediction and correction: along the
 # tangent to the next penalty at which a coefficient appears or vanishes, then Newton steps on the active coefficients.
 # For the squared loss the path is straight between these points and the prediction exact; for the logistic loss it is
@@ -251,9 +245,7 @@ def _steps_to(penalty: float, gradient: FloatArray, change: FloatArray) -> Float
     return steps
 
 
-# -----------------------------------------------------------------------------
-# Disjoint blocks of records, assigned so that one record more or less changes one block, and their votes.
-#
+# ---- Disjoint blocks of records, assigned so that one record more or less changes one block, and their votes.
 # Sample and aggregate: every block votes for features, and the most voted ones are selected.
 
 # Sixteen bytes.
@@ -279,14 +271,7 @@ def run_block_vote(
     targets = one_against_rest(records.y, plan.problem.n_outputs) if logistic else records.y[:, None] / ONE
     weights = 1.0 / PersonRows.of_slots(records.slots).of_rows if records.persons else None
     votes = count_votes(
-        records.X,
-        source.x_bound,
-        targets,
-        blocks,
-        selection.k,
-        logistic=logistic,
-        n_jobs=n_jobs,
-        weights=weights,
+        records.X, source.x_bound, targets, blocks, selection.k, logistic=logistic, n_jobs=n_jobs, weights=weights
     )
     return select_top_k(selection, votes, stream)
 
@@ -302,10 +287,7 @@ def count_votes(
     n_jobs: int | None = None,
     weights: FloatArray | None = None,
 ) -> IntArray:
-    """Count for each feature the blocks that have it among their first k (:func:`first_features`).
-
-    ``weights`` are one per record; None for equal ones.
-    """
+    """Count for each feature the blocks that have it among their :func:`first_features`; weights of None are equal."""
     table = X.tocsr() if sp.issparse(X) else X
     n_parcels = min(len(blocks), _PARCELS)
     parcels = (blocks[parcel::n_parcels] for parcel in range(n_parcels))
@@ -337,13 +319,11 @@ def _votes_of(
 def assign_blocks(
     relation: str, records: Records, n_blocks: int, stream: Stream, keys: Iterable[Any] | None = None
 ) -> list[IndexArray]:
-    """Assign records to blocks by their slots in the table, or at random under add-remove, where slots shift.
+    """The positions, among the records present, of the records of each block, in increasing order.
 
-    A null record keeps its slot, so that the others stay in their blocks. It is in no block itself. All rows of a
-    person are in one block.
-
-    ``keys`` are numbers or texts, one per row of the table, under add-remove: records of one key are in one block. For
-    each block the positions of its records among those present are returned, in increasing order.
+    Blocks are slots of the table, or random under add-remove, where slots shift. A null record keeps its slot, so
+    that the others stay in their blocks, and is in no block itself. All rows of a person are in one block, and so
+    are, under add-remove, records of one of the ``keys``, numbers or texts, one per row of the table.
     """
     if keys is not None:
         # One by one: a common type for all keys would let one of them change what the others say.
@@ -404,8 +384,7 @@ def _rows_of(block_of: IntArray, n_blocks: int) -> list[IndexArray]:
     return np.split(order, np.searchsorted(block_of[order], np.arange(1, n_blocks)))
 
 
-# -----------------------------------------------------------------------------
-# Selection by rank correlation, one feature per round.
+# ---- Selection by rank correlation, one feature per round.
 
 
 def run_kendall(plan: KendallPlan, source: ArraySource, stream: Stream) -> IntArray:
@@ -442,10 +421,7 @@ def select_by_rank(
 
 
 class RankCorrelations:
-    """Rank correlations of columns with the target or with a column, in steps of the plan's lattice.
-
-    Null records are in no pair, but they count in n.
-    """
+    """Rank correlations in steps of the plan's lattice; null records are in no pair, but they count in n."""
 
     def __init__(self, X: Any, target: AnyArray, n_records: int, steps: int) -> None:
         self._n_records, self._steps = n_records, steps
@@ -469,8 +445,7 @@ class RankCorrelations:
         return self._kept[column]
 
 
-# -----------------------------------------------------------------------------
-# Scores of features by their sums of products with the target.
+# ---- Scores of features by their sums of products with the target.
 
 # Sums of products of two numbers below 2**450 are far from the largest double.
 _MOST_BITS = 450
@@ -480,14 +455,8 @@ _MOST_BITS = 450
 class TargetParts:
     """Task: the sums of the parts of the target, as ``data.sensitivity.target_parts`` has them.
 
-    Parameters
-    ----------
-    n_classes : int
-        Number of classes, whose codes the target holds; 0 for a target of numbers.
-    unit : int
-        The integer that the parts of one record add up to.
-    signed_target : bool
-        Whether numbers are signs, for which half of the unit stands, or integers up to that half.
+    ``n_classes`` is 0 for a target of numbers. The parts of one record add up to ``unit``; of numbers half of the
+    unit stands for a sign (``signed_target``), or they are integers up to that half.
     """
 
     n_classes: int
@@ -531,16 +500,8 @@ def release_centres(
 class CorrelationSums:
     """Task: the sums over records of products of all features with the centred columns of the target.
 
-    Parameters
-    ----------
-    n_classes : int
-        Number of classes, whose codes the target holds; 0 for a target of numbers.
-    centres : tuple of int
-        What is taken off each column of the target, in units of the lattice, between -ONE and ONE.
-    signs : bool
-        Whether features count by their signs instead of their values.
-    signed_target : bool
-        Whether the columns of the target are signs, for which ONE stands, or integers of the lattice.
+    ``n_classes`` is 0 for a target of numbers. ``centres``, between -ONE and ONE, are taken off its columns.
+    Features count by their values or ``signs``; with a ``signed_target`` ONE stands for a sign.
     """
 
     n_classes: int
@@ -576,10 +537,7 @@ def target_columns(target: NumberArray, n_classes: int) -> FloatArray:
 
 
 def plain_scores(records: Records, n_classes: int, *, signs: bool) -> FloatArray:
-    """The largest absolute sum of each feature with the centred target, without bounds and without privacy.
-
-    Where doubles could not hold the sums they are smaller by a power of two, in the same order.
-    """
+    """The largest absolute sum of each feature with the centred target, not private; exact up to a power of two."""
     X = map_entries(np.sign, records.X) if signs else records.X
     weights = np.nan_to_num(target_columns(records.y, n_classes))
     largest = float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0)), float(np.abs(weights).max(initial=0.0))

@@ -277,8 +277,7 @@ class SparseClassifier(PrivateClassifier, SparseModel):
     Strategies follow from public facts. *Dense*: one descent on all columns. *Two-phase*: a selection phase on all, or
     on columns that noisy correlations keep, chooses columns, and an estimation phase fits these alone. *One-shot*:
     correlations choose. *Constant*: too few records for any column. In the end slope and constant are recalibrated from
-    a noisy histogram of margins and labels, which keeps probabilities calibrated at small budgets. All classes share
-    one budget.
+    a noisy histogram of margins and labels, so that probabilities are calibrated. All classes share one budget.
 
     **Privacy.** (epsilon, delta)-DP under ``relation``. Released, each with its price on the certificate: the shares of
     the classes, quantiles of row norms and margins, columns or correlations, column means, Gram matrices, noisy

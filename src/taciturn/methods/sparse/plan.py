@@ -204,23 +204,13 @@ class Strategy:
 class SparsePlan:
     """Public facts of a fit of the default model, its strategy, and the budget for everything together.
 
-    Parameters
-    ----------
-    problem : Problem
-        With an intercept columns are centred, and a constant is fitted. The Huber loss of a regression gets its
-        threshold from a clip.
-    row_bound : float or None
-        Public L2 norm of a row over all features, in scaled units; None for a private median.
-    residual_clip : float or None
-        Public size of residuals in mapped units; None for the private median magnitude of the target.
-    huber : bool
-        Whether residuals beyond their size count as if they were that large, at every budget.
-    chooses_n_nonzero : bool
-        Whether the number of nonzero coefficients is chosen privately, the strategy's being a guess.
-    enough_records : int
-        With fewer than these a fit may be worse than a constant.
-    columns : tuple of int or None
-        Columns that the caller fixed, in increasing order; None where all may be used.
+    With an intercept columns are centred, and a constant is fitted. The Huber loss of a regression gets its
+    threshold from a clip. ``row_bound`` is the public L2 norm of a row over all features in scaled units (None: a
+    private median), ``residual_clip`` the public size of residuals in mapped units (None: the private median
+    magnitude of the target). ``huber``: residuals beyond their size count as if they were that large, at every
+    budget. ``chooses_n_nonzero``: the number of nonzero coefficients is chosen privately, and the strategy's is a
+    guess. With fewer than ``enough_records`` a fit may be worse than a constant. ``columns`` are those that the
+    caller fixed, in increasing order (None: all may be used).
     """
 
     ordered: ClassVar[bool] = True

@@ -13,6 +13,7 @@ from scipy.stats import entropy
 from taciturn.core.rng import Stream
 from taciturn.core.validation import ONE, FloatArray, IndexArray, IntArray
 from taciturn.engines.interface import Source
+from taciturn.methods import sums as tasks
 from taciturn.methods.clipped_records import Clipping
 from taciturn.methods.descent import (
     LEAST_CLIP,
@@ -32,30 +33,14 @@ from taciturn.methods.descent import (
 from taciturn.methods.diagnostics import Suspicion, suspect_mean, suspect_shares
 from taciturn.methods.releases import Ceiling, Releases, list_spends
 from taciturn.methods.sparse.plan import COLUMNS_PER_NONZERO, LEAST_NONZERO, MOST_CHOSEN, TUNING, SparsePlan
-from taciturn.methods.sums import (
-    CorrelationSum,
-    EntryCorrelationSum,
-    GradientSum,
-    KeptShares,
-    MarginCounts,
-    MarginMagnitudes,
-    ResidualMagnitudes,
-    ResidualMoments,
-    RowNorms,
-    TargetMagnitudes,
-    TargetSum,
-)
 from taciturn.privacy.claim import Release
 from taciturn.privacy.filter import PrivacyFilter
 
-# -----------------------------------------------------------------------------
-# One descent of the default model: jointly clipped gradients on some columns, preconditioned where that pays.
-#
-# The plan's rule (:mod:`~taciturn.methods.descent`) says what is clipped and for how long the descent goes on. Its
-# steps are as long as the curvature allows. No record has more of it than its squared norm, so that n R**2 bounds it
-# without a look at the data; where that would take too many steps, a noisy Gram matrix is released and steps are taken
-# in its metric. In a regression the residual size is measured again on the way, and clips follow it: residuals of a
-# good model are smaller than the target.
+# ---- One descent of the default model: jointly clipped gradients on some columns, preconditioned where that pays.
+# The plan's rule (:mod:`~taciturn.methods.descent`) has the clips and the time. Steps are as long as the curvature
+# allows, which n R**2 bounds without a look at the data; where that would take too many steps, a noisy Gram matrix is
+# released and steps are taken in its metric. In a regression the residual size is measured again on the way, since
+# residuals of a good model are smaller than the target, and clips follow it.
 
 
 def least_share(n_rows: int, mu: float, wanted: float, low: float, high: float) -> float:
@@ -118,10 +103,7 @@ class ColumnModel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Path:
-    """Clips, the inverse of the preconditioner, the largest curvature that is left, and the time of a descent.
-
-    ``linear`` is what is known of it near its end.
-    """
+    """The preconditioner's inverse, the curvature left, clips, time and the ``linear`` end of a descent."""
 
     rule: DescentRule
     bound: float
@@ -180,7 +162,7 @@ class Descent:
         # A public bound holds for rows over all columns, and about as well for those less a centre.
         bound = plan.row_bound if model.columns is None else None
         if bound is None:
-            norms = RowNorms(plan.loss_at(1.0), model.columns, model.centre)
+            norms = tasks.RowNorms(plan.loss_at(1.0), model.columns, model.centre)
             what = f"a quantile of row norms in the {name}"
             widest = 2.0 * math.sqrt(model.n_columns)
             bound = self.releases.row_norm(what, share, norms, widest, rule.norm_quantile)
@@ -239,13 +221,7 @@ class Descent:
         return min(rule.clip, 1.0) * TUNING.fitted_curvature * 4.0 * most * (1.0 - most)
 
     def _leg(
-        self,
-        model: ColumnModel,
-        path: _Path,
-        part: float,
-        share: float,
-        name: str,
-        when: str = "",
+        self, model: ColumnModel, path: _Path, part: float, share: float, name: str, when: str = ""
     ) -> ColumnModel:
         """Gradient steps with the same clips, for a part of the time."""
         plan, d = self.plan, model.n_columns
@@ -275,7 +251,7 @@ class Descent:
         )
         lengths: list[float] = []
         weights = descent.run(
-            lambda current: self.source.total(GradientSum(clipping, current)),
+            lambda current: self.source.total(tasks.GradientSum(clipping, current)),
             start,
             self.stream.spawn(name),
             lengths.append,
@@ -308,15 +284,14 @@ class Descent:
         """The model with the size of its residuals: their private median, no larger than before."""
         clipping = self.clipping(model, bound, TUNING.most_residual)
         clipping = replace(clipping, product_bound=1)
-        residuals = ResidualMagnitudes(clipping, model.coefficients(clipping.constant))
+        residuals = tasks.ResidualMagnitudes(clipping, model.coefficients(clipping.constant))
         what = "the median magnitude of residuals"
         typical = TUNING.usual_gain * model.size
         size = self.releases.quantile(what, share, residuals, *TUNING.residual_grid, typical=typical)
         return replace(model, size=min(size, model.size))
 
 
-# -----------------------------------------------------------------------------
-# Which columns of a released model stay: by their weights, and how many by a private comparison of losses.
+# ---- Which columns of a released model stay: by their weights, and how many by a private comparison of losses.
 
 
 def choose_columns(model: ColumnModel, k: int) -> ColumnModel:
@@ -354,10 +329,7 @@ def choose_size(descent: Descent, model: ColumnModel, start: FloatArray) -> Colu
 
 
 def _null_losses(plan: SparsePlan, start: FloatArray) -> tuple[float, float]:
-    """The mean loss of a constant, at most that of a coin and in its units, and its largest loss.
-
-    Losses of rare classes are small on average, and large where the class is met.
-    """
+    """The mean loss of a constant, at most a coin's and in its units, and its largest: a rare class loses much."""
     if plan.regression:
         return 1.0, 0.0
     shares = softmax(start if plan.problem.n_outputs > 1 else np.array([0.0, start[0]]))
@@ -437,22 +409,15 @@ def _forward(weights: FloatArray, metric: FloatArray, k: int) -> IndexArray:
     return np.array(order, dtype=np.intp)
 
 
-# -----------------------------------------------------------------------------
-# Weights of a descent shrunk by what its noise is known to have added to them.
-#
-# Where few columns matter, most weights of a descent on all columns are noise. Their errors have a known law
-# (:mod:`~taciturn.methods.descent`). Given that law, a prior is fitted to the released weights themselves, a
-# mixture of normal laws with a mass at zero (Stephens, 2017), and weights become their posterior means: large ones
-# stay, small ones nearly vanish. That is post-processing and costs nothing, but it helps only if columns matter one by
-# one. Where many weak and correlated ones matter together, it would take the signal with the noise. So shrunk weights
-# have to predict better, by a private comparison of losses.
+# ---- Weights of a descent shrunk by what its noise is known to have added to them.
+# Where few columns matter, most weights of a descent on all columns are noise of a known law. Given that law, a prior
+# is fitted to the released weights, a mixture of normal laws with a mass at zero (Stephens, 2017), and weights become
+# their posterior means. That is post-processing and costs nothing, but where many weak and correlated columns matter
+# together, it would take the signal with the noise. So shrunk weights have to predict better, by a private comparison.
 
 
 def shrinkage_share(plan: SparsePlan, mu: float) -> float:
-    """The share of the budget for the comparison: none where public facts say that it would not pay.
-
-    Weights of several classes are not recalibrated, so that nothing would repair their slope afterwards.
-    """
+    """The share of the budget for the comparison: 0 if it would not pay, or for classes that nothing recalibrates."""
     n_columns = plan.problem.n_features if plan.columns is None else len(plan.columns)
     enough = plan.problem.n_records * mu >= TUNING.shrinkage_information and n_columns >= TUNING.shrinkage_columns
     if plan.strategy.method != "dense" or plan.problem.n_outputs > 1 or math.isinf(mu) or not enough:
@@ -514,9 +479,7 @@ def posterior_means(values: FloatArray, deviation: float) -> FloatArray:
     return means
 
 
-# -----------------------------------------------------------------------------
-# Slope and constant of a fitted model, recalibrated privately.
-#
+# ---- Slope and constant of a fitted model, recalibrated privately.
 # Clips, noise and a short descent leave weights too long or too short as a whole, and means a little off. A few sums
 # over records, released once, tell the two parameters a and b of the margins :math:`a\, w \cdot x + b` (Platt, 1999,
 # for labels); what remains is post-processing. Where noise is large against what the two usually are off by, they are
@@ -539,8 +502,9 @@ def recalibrate(descent: Descent, model: ColumnModel, share: float) -> ColumnMod
     clipping = replace(descent.clipping(model, 1.0, 16.0 if plan.regression else 1.0), product_bound=1)
     coefficients = np.column_stack((model.weights, model.constants * (ONE / clipping.constant)))
     first = TUNING.margin_quantile_share
+    margins = tasks.MarginMagnitudes(clipping, coefficients)
     large = descent.releases.quantile(
-        "a large magnitude of margins", first * share, MarginMagnitudes(clipping, coefficients), *TUNING.margin_grid,
+        "a large magnitude of margins", first * share, margins, *TUNING.margin_grid,
         quantile=TUNING.margin_quantile, typical=2.0 * model.size,
     )  # fmt: skip
     step = _Step(descent, clipping, coefficients, TUNING.margin_reach * large, (1.0 - first) * share, model)
@@ -567,8 +531,8 @@ class _Step:
         room = max(TUNING.least_room, min(n_rows * mu / 100.0, usual))
         clip = size if self.descent.plan.huber else min(room * size, 2.0)
 
-        def moments(unit: int) -> ResidualMoments:
-            return ResidualMoments(self.clipping, self.coefficients, reach, clip, unit)
+        def moments(unit: int) -> tasks.ResidualMoments:
+            return tasks.ResidualMoments(self.clipping, self.coefficients, reach, clip, unit)
 
         sums, deviation = self.descent.releases.moments("moments of margins and residuals", self.share, moments, 4)
         gradient, noise = 2.0 * sums[:2] * clip, 2.0 * deviation * clip
@@ -586,8 +550,8 @@ class _Step:
         n_rows, fewest, most = plan.problem.n_records, TUNING.least_margin_bins, TUNING.most_margin_bins
         n_bins = 2 * round(min(max(0.2 * math.sqrt(n_rows * mu), fewest / 2), most / 2))
 
-        def cells(unit: int) -> MarginCounts:
-            return MarginCounts(self.clipping, self.coefficients, reach, n_bins, unit)
+        def cells(unit: int) -> tasks.MarginCounts:
+            return tasks.MarginCounts(self.clipping, self.coefficients, reach, n_bins, unit)
 
         what = "numbers of records by margin and label"
         counts, deviation = self.descent.releases.counts(what, self.share, cells, 2 * n_bins)
@@ -614,9 +578,7 @@ class _Step:
         return float(parameters[0]) / reach, float(parameters[1] - start[1])
 
 
-# -----------------------------------------------------------------------------
-# What the default model finds out privately before its descents.
-#
+# ---- What the default model finds out privately before its descents.
 # The target's mean and size, the columns that go on, and their means.
 
 
@@ -643,7 +605,7 @@ def release_constant(plan: SparsePlan, releases: Releases, share: float) -> Floa
 
 def _target_mean(plan: SparsePlan, releases: Releases, share: float) -> tuple[FloatArray, float]:
     what = "the mean of the target"
-    means, deviation = releases.mean(what, share, TargetSum(), 1, plan.problem.n_records)
+    means, deviation = releases.mean(what, share, tasks.TargetSum(), 1, plan.problem.n_records)
     releases.suspect(suspect_mean(what, float(means[0]), deviation))
     return means, deviation
 
@@ -653,7 +615,7 @@ def _log_odds(plan: SparsePlan, releases: Releases, share: float) -> FloatArray:
     # vector of norm one it costs nothing more.
     codes = (1, 0) if plan.problem.n_outputs == 1 else tuple(range(plan.problem.n_outputs))
     what = "the share of each class"
-    rates, deviation = releases.mean(what, share, TargetSum(codes), len(codes), plan.problem.n_records)
+    rates, deviation = releases.mean(what, share, tasks.TargetSum(codes), len(codes), plan.problem.n_records)
     releases.suspect(suspect_shares(what, codes, rates, deviation))
     if not plan.problem.intercept:
         return np.zeros(plan.problem.n_outputs)
@@ -676,7 +638,7 @@ def residual_size(plan: SparsePlan, releases: Releases, target_mean: int, mu: fl
         return 1.0
     if plan.residual_clip is not None:
         return plan.residual_clip
-    what, magnitudes = "the median magnitude of the target", TargetMagnitudes(target_mean)
+    what, magnitudes = "the median magnitude of the target", tasks.TargetMagnitudes(target_mean)
     share = least_share(plan.problem.n_records, mu, 8.0, 0.02, 0.1)
     ceiling = Ceiling("target", plan.problem.n_records)
     least, typical = TUNING.least_target, TUNING.typical_size
@@ -713,13 +675,11 @@ def _squared_in_lattice(bound: float) -> int:
 def screen_columns(
     plan: SparsePlan, releases: Releases, target_mean: int, start: FloatArray, size: float
 ) -> tuple[IndexArray | None, bool]:
-    """Columns that go on, None for all, and whether they are already those of the model.
+    """Columns kept by screening (None: all), and whether the selection is final: largest noisy correlations.
 
-    They are those with the largest noisy correlations with the clipped target.
-
-    Gumbel noise for entries that are clipped, or Gaussian noise for rows that are: the former grows with the number of
-    columns that are kept, the latter does not. Which is smaller depends on how much of a row the clip of its entries
-    keeps, of which the median is released.
+    Gumbel noise for clipped entries grows with the number of columns kept, Gaussian noise for clipped rows does
+    not. Which one is smaller depends on how much of a row the clip of its entries keeps, of which the median is
+    released.
     """
     strategy, d = plan.strategy, plan.problem.n_features
     k = strategy.n_screened
@@ -728,11 +688,11 @@ def screen_columns(
     derivative_bound = TUNING.screening_clip * size if releases.private else 16.0
     loss, norm = plan.loss_at(derivative_bound), plan.row_bound
     if norm is None:
-        norms, what = RowNorms(loss, None, one_pass=True), "the median row norm"
+        norms, what = tasks.RowNorms(loss, None, one_pass=True), "the median row norm"
         norm = releases.row_norm(what, TUNING.norm_share, norms, math.sqrt(d), ceiling=_ceiling(plan, d))
     entry = min(TUNING.entry_clip * norm / math.sqrt(d), 1.0) if releases.private else 1.0
     what = "the median share of its squared norm that a row keeps when its entries are clipped"
-    shares, least = KeptShares(loss, entry), TUNING.least_kept
+    shares, least = tasks.KeptShares(loss, entry), TUNING.least_kept
     kept = releases.quantile(what, TUNING.clipped_share, shares, least, 1.0, noiseless=lambda: 1.0)
     share, more = strategy.screening_share, max(k, COLUMNS_PER_NONZERO * strategy.n_nonzero)
 
@@ -751,13 +711,13 @@ def screen_columns(
     if gumbel_is_smaller(k):
         clipping = _clip_records(plan, None, 1.0, derivative_bound, ONE, target_mean)
         weight = ONE if plan.problem.n_outputs == 1 else 2 * ONE
-        correlations = EntryCorrelationSum(clipping, start, entry)
+        correlations = tasks.EntryCorrelationSum(clipping, start, entry)
         places = releases.largest_correlations(f"{k:,} of {d:,} columns", share, correlations, k, ONE, weight)
         return np.sort(places), final
     what = f"correlations of {d:,} columns with the target"
     weight, noise = releases.noise(loss, _squared_in_lattice(norm), what, share, plan.problem.n_outputs * d)
     clipping = _clip_records(plan, None, norm, derivative_bound, weight, target_mean)
-    return heaviest_columns(releases.noisy_sums(CorrelationSum(clipping, start), noise), k), final
+    return heaviest_columns(releases.noisy_sums(tasks.CorrelationSum(clipping, start), noise), k), final
 
 
 def column_centre(plan: SparsePlan, releases: Releases, columns: IndexArray | None, mu: float) -> FloatArray | None:
@@ -771,7 +731,7 @@ def column_centre(plan: SparsePlan, releases: Releases, columns: IndexArray | No
     # A public bound holds for rows over all columns.
     norm = plan.row_bound if columns is None else None
     if norm is None:
-        norms = RowNorms(plan.loss_at(1.0), columns)
+        norms = tasks.RowNorms(plan.loss_at(1.0), columns)
         what = "the median row norm before rows are centred"
         norm = releases.row_norm(what, TUNING.centre_norm_share, norms, math.sqrt(d), ceiling=_ceiling(plan, d))
     clipping = _clip_records(plan, columns, norm, 1.0, ONE)
@@ -781,22 +741,14 @@ def column_centre(plan: SparsePlan, releases: Releases, columns: IndexArray | No
     return np.clip(np.rint(means), -ONE, ONE)
 
 
-# -----------------------------------------------------------------------------
-# The default model, release by release.
-#
-# Everything that depends on the data is a sum over records which is released with noise before it is used: quantiles by
-# the exponential mechanism, means, gradients and Gram matrices with Gaussian noise, columns by noisy correlations, the
-# number of nonzero coefficients by a private comparison. Every release draws on one privacy filter, and later ones may
-# depend on earlier ones.
+# ---- The default model, release by release.
+# Everything that depends on the data is a sum over records, released with noise before it is used. Every release draws
+# on one privacy filter, and later ones may depend on earlier ones.
 
 
 @dataclass(frozen=True, slots=True)
 class SparseResult:
-    """What a fit releases: the coefficients, in mapped units and the intercept last, and the steps of all descents.
-
-    ``releases`` are what the privacy filter paid for, for the certificate, and ``suspicions`` what they say against
-    bounds or classes.
-    """
+    """What a fit releases: coefficients in mapped units, the intercept last, steps, releases, and suspicions."""
 
     coefficients: FloatArray
     n_steps: int

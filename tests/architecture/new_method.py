@@ -57,7 +57,7 @@ class MarginalRegressor(PrivateRegressor):
         self._require_delta()
 
     def _plan(self, facts):
-        problem = Problem(HuberLoss(1.0), self.relation, facts.stated_records, facts.n_features)
+        problem = Problem(HuberLoss(1.0), self.relation, facts.n_records, facts.n_features)
         return plan_marginal(Budget(self.epsilon, self.delta), problem)
 
     def _run(self, plan, source, stream):

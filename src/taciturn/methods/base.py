@@ -620,13 +620,6 @@ class PublicFacts:
             raise TypeError("the rows of this table are not counted before all is reserved")
         return self.n_rows
 
-    @property
-    def stated_records(self) -> int:
-        """The public number of records, for plans that need one."""
-        if self.n_records is None:
-            raise TypeError("the parameters have to be checked before a number of records is needed")
-        return self.n_records
-
 
 def person_facts(
     facts: PublicFacts, persons: Any, relation: str, n_public: int | None

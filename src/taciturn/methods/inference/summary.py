@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 from sklearn.base import is_classifier
-from sklearn.utils.validation import _get_feature_names, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from taciturn.core.errors import ParameterError, visible
-from taciturn.core.validation import BoolArray, FloatArray, IndexArray, check_real, check_truth
+from taciturn.core.validation import BoolArray, FloatArray, IndexArray
 from taciturn.data.sensitivity import Relation
-from taciturn.engines.interface import OpenTable
 from taciturn.methods.inference.plan import InferencePlan
 from taciturn.methods.inference.run import InferenceResult
 from taciturn.privacy.calibration import epsilon_of
@@ -345,13 +344,12 @@ def _wrapped(text: str, width: int) -> list[str]:
 FIXED_COLUMNS = "the columns of the model were chosen without looking at these data"
 """An assumption wherever the caller fixes the columns."""
 
-_FITTED = ("coef_std_error_", "coef_interval_", "coef_p_value_", "inference_")
+INFERRED = ("coef_std_error_", "coef_interval_", "coef_p_value_", "inference_")
 
 
 class InferringModel:
-    """A linear model whose columns can be fixed, and whose coefficients can have standard errors."""
+    """A linear model whose coefficients can have standard errors."""
 
-    columns: Any
     inference: bool
     confidence_level: float
     epsilon: float
@@ -363,44 +361,12 @@ class InferringModel:
     certificate_: Certificate
     inference_: Inference
 
-    def _check_inference(self) -> None:
-        """Raise ParameterError for a parameter that no fit could use."""
-        check_truth(inference=self.inference)
-        check_real(0.5, 1.0, closed="left", confidence_level=self.confidence_level)
-        if self.columns is not None and (isinstance(self.columns, str) or not np.iterable(self.columns)):
-            raise ParameterError("columns", self.columns, "a list of places or names, or None", "pass a list")
-
-    def _fixed_columns(self, X: Any, n_features: int) -> tuple[int, ...] | None:
-        """The columns that the caller fixed, by their places in increasing order."""
-        if self.columns is None:
-            return None
-        names: Any = None
-        places: list[int] = []
-        for column in self.columns:
-            if isinstance(column, str):
-                if names is None:
-                    names = X.names if isinstance(X, OpenTable) else _get_feature_names(X)
-                found = [] if names is None else np.flatnonzero(np.asarray(names, dtype=object) == column).tolist()
-                if not found:
-                    raise ParameterError("columns", column, "a name that X has", "check its spelling, or give places")
-                places += found
-            elif isinstance(column, int | np.integer) and not isinstance(column, bool) and 0 <= column < n_features:
-                places.append(int(column))
-            else:
-                raise ParameterError(
-                    "columns", column, f"a name, or a place from 0 to {n_features - 1}", "give one of those"
-                )
-        if not places or len(set(places)) < len(places):
-            raise ParameterError("columns", self.columns, "at least one column, and each of them once", "change it")
-        return tuple(sorted(places))
-
-    def _set_inference(self, plan: Any, outcome: Any, scale: float, intercept_scale: float) -> None:
-        """Set the fitted errors, or remove those of an earlier fit."""
-        for name in _FITTED:
-            vars(self).pop(name, None)
-        if isinstance(plan, InferencePlan) and isinstance(outcome, InferenceResult):
-            self.inference_ = infer(plan, outcome, scale, intercept_scale, float(self.confidence_level))
-            self._spread_inference()
+    def _set_inference(
+        self, plan: InferencePlan, outcome: InferenceResult, scale: float, intercept_scale: float
+    ) -> None:
+        """Set the fitted errors."""
+        self.inference_ = infer(plan, outcome, scale, intercept_scale, float(self.confidence_level))
+        self._spread_inference()
 
     def _spread_inference(self) -> None:
         """Set the errors by feature from those of the columns."""

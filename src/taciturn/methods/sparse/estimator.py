@@ -7,12 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+import numpy as np
 from sklearn.base import is_classifier
+from sklearn.utils.validation import _get_feature_names
 
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import Invalid, check_choice, check_integer, check_real
-from taciturn.engines.interface import Source
+from taciturn.core.validation import Invalid, check_choice, check_integer, check_real, check_truth
+from taciturn.engines.interface import OpenTable, Source
 from taciturn.methods import clipped_records
 from taciturn.methods.base import (
     PrivateClassifier,
@@ -25,7 +27,7 @@ from taciturn.methods.base import (
 from taciturn.methods.diagnostics import warn_of_suspicions
 from taciturn.methods.inference.plan import InferencePlan, plan_inference
 from taciturn.methods.inference.run import InferenceResult, run_inference
-from taciturn.methods.inference.summary import FIXED_COLUMNS, InferringModel
+from taciturn.methods.inference.summary import FIXED_COLUMNS, INFERRED, InferringModel
 from taciturn.methods.options import Auto, NonzeroCount, RegressionLoss, Strategy
 from taciturn.methods.sparse.plan import METHODS, SparsePlan, plan_sparse
 from taciturn.methods.sparse.run import SparseResult, run_sparse
@@ -46,6 +48,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
     """The default model: what regressor and classifier share."""
 
     n_nonzero: int | NonzeroCount
+    columns: Any
     method: Strategy
     row_bound: float | Auto
 
@@ -69,6 +72,37 @@ class SparseModel(InferringModel, PrivateLinearModel):
         if number_or_auto(row_bound=self.row_bound) is not None:
             check_real(self._x_bound / 64.0, math.inf, closed="left", row_bound=self.row_bound)
         self._check_inference()
+
+    def _check_inference(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use."""
+        check_truth(inference=self.inference)
+        check_real(0.5, 1.0, closed="left", confidence_level=self.confidence_level)
+        if self.columns is not None and (isinstance(self.columns, str) or not np.iterable(self.columns)):
+            raise ParameterError("columns", self.columns, "a list of places or names, or None", "pass a list")
+
+    def _fixed_columns(self, X: Any, n_features: int) -> tuple[int, ...] | None:
+        """The columns that the caller fixed, by their places in increasing order."""
+        if self.columns is None:
+            return None
+        names: Any = None
+        places: list[int] = []
+        for column in self.columns:
+            if isinstance(column, str):
+                if names is None:
+                    names = X.names if isinstance(X, OpenTable) else _get_feature_names(X)
+                found = [] if names is None else np.flatnonzero(np.asarray(names, dtype=object) == column).tolist()
+                if not found:
+                    raise ParameterError("columns", column, "a name that X has", "check its spelling, or give places")
+                places += found
+            elif isinstance(column, int | np.integer) and not isinstance(column, bool) and 0 <= column < n_features:
+                places.append(int(column))
+            else:
+                raise ParameterError(
+                    "columns", column, f"a name, or a place from 0 to {n_features - 1}", "give one of those"
+                )
+        if not places or len(set(places)) < len(places):
+            raise ParameterError("columns", self.columns, "at least one column, and each of them once", "change it")
+        return tuple(sorted(places))
 
     def warm_up(self, *, sparse: bool, n_classes: int | None = None) -> None:
         """Compile what a fit to a dense or sparse table calls, so that a failure to do so spends nothing."""
@@ -150,7 +184,10 @@ class SparseModel(InferringModel, PrivateLinearModel):
     def _store(self, plan: _Plan, facts: PublicFacts, outcome: _Result) -> None:
         super()._store(plan, facts, outcome.coefficients)
         self.n_iter_ = outcome.n_steps
-        self._set_inference(plan, outcome, self._target_unit / self._x_bound, self._target_unit)
+        for name in INFERRED:
+            vars(self).pop(name, None)
+        if isinstance(plan, InferencePlan) and isinstance(outcome, InferenceResult):
+            self._set_inference(plan, outcome, self._target_unit / self._x_bound, self._target_unit)
 
     def _warn_of_releases(self, outcome: _Result) -> None:
         warn_of_suspicions(self, outcome.suspicions)

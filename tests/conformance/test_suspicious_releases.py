@@ -9,7 +9,7 @@ import pytest
 from taciturn import SparseClassifier, SparseRegressor, SuspiciousReleaseWarning
 from taciturn.mechanisms import PrivateQuantile
 from taciturn.methods import diagnostics
-from taciturn.methods.diagnostics import Suspicion, crowds_at_ceiling, suspect_counts, suspect_mean, suspect_shares
+from taciturn.methods.diagnostics import Diagnosis, crowds_at_ceiling, diagnose_counts, diagnose_mean, diagnose_shares
 
 pytestmark = pytest.mark.filterwarnings("ignore::taciturn.WeakBudgetWarning")
 
@@ -81,7 +81,7 @@ def test_without_privacy_and_with_given_clips_nothing_is_released_that_could_tel
 
 
 @pytest.mark.slow
-def test_good_tables_raise_no_suspicion_at_any_budget():
+def test_good_tables_raise_no_warning_at_any_budget():
     for seed in range(150):
         rng = np.random.default_rng(seed)
         n, epsilon = int(rng.choice([300, 1500, 6000])), float(rng.choice([0.1, 0.5, 1.0, 4.0]))
@@ -102,7 +102,7 @@ def chance_of_shares(shares, deviation, draws=200_000):
     rng = np.random.default_rng(0)
     noisy = np.asarray(shares) + deviation * rng.normal(size=(draws, len(shares)))
     codes = tuple(range(len(shares)))
-    found = [suspect_shares("it", codes, rates, deviation) for rates in noisy[:20_000]]
+    found = [diagnose_shares("it", codes, rates, deviation) for rates in noisy[:20_000]]
     return np.mean([each is not None and each.kind == "labels" for each in found])
 
 
@@ -129,7 +129,7 @@ def test_counts_of_scores(n_classes, n_cells):
     n_records = math.ceil(deviation * math.sqrt(n_cells) / 0.05)
 
     def chance(counts, n):
-        return np.mean([suspect_counts("it", each, deviation, n_classes, n) for each in counts])
+        return np.mean([diagnose_counts("it", each, deviation, n_classes, n) for each in counts])
 
     assert chance(noise + 0.5 * n_records / n_cells, n_records) == 0.0
     assert chance(noise, n_records) > 0.99
@@ -137,17 +137,17 @@ def test_counts_of_scores(n_classes, n_cells):
 
 
 def test_one_class_that_hardly_occurs():
-    assert suspect_shares("it", (1, 0), np.array([0.4, 0.002]), 0.001) == Suspicion("label", "it", (0,))
-    assert suspect_shares("it", (1, 0), np.array([0.4, 0.004]), 0.001) is None
-    assert suspect_shares("it", (0, 1, 2), np.array([0.4, 0.0, -0.01]), 0.004) == Suspicion("label", "it", (1, 2))
+    assert diagnose_shares("it", (1, 0), np.array([0.4, 0.002]), 0.001) == Diagnosis("label", "it", (0,))
+    assert diagnose_shares("it", (1, 0), np.array([0.4, 0.004]), 0.001) is None
+    assert diagnose_shares("it", (0, 1, 2), np.array([0.4, 0.0, -0.01]), 0.004) == Diagnosis("label", "it", (1, 2))
     # With this much noise a rare class cannot be told from none.
-    assert suspect_shares("it", (1, 0), np.array([0.4, 0.002]), 0.01) is None
+    assert diagnose_shares("it", (1, 0), np.array([0.4, 0.002]), 0.01) is None
 
 
 def test_means_of_targets():
-    assert suspect_mean("it", 0.97, 0.001) == suspect_mean("it", -0.9, 0.018) == Suspicion("target", "it")
-    assert suspect_mean("it", 0.9, 0.001) is None
-    assert suspect_mean("it", 1.1, 0.05) is None
+    assert diagnose_mean("it", 0.97, 0.001) == diagnose_mean("it", -0.9, 0.018) == Diagnosis("target", "it")
+    assert diagnose_mean("it", 0.9, 0.001) is None
+    assert diagnose_mean("it", 1.1, 0.05) is None
 
 
 def quantile(epsilon, prior=None):

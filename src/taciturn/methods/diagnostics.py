@@ -15,7 +15,7 @@ from taciturn.core.validation import FloatArray
 from taciturn.privacy.mechanisms import PrivateQuantile
 
 # ---- What released numbers say against the bounds or classes of a fit: post-processing, which costs nothing.
-# A suspicion follows from noisy numbers that were paid for and from public facts. Each rule states how rarely it speaks
+# A diagnosis follows from noisy numbers that were paid for and from public facts. Each rule states how rarely it speaks
 # up although bounds and classes fit the records; where noise is too large to tell, nothing is said.
 
 REMARKS = {
@@ -24,7 +24,7 @@ REMARKS = {
     "rows": "it says that most rows are as long as x_bound allows",
     "target": "it says that most targets lie at or beyond y_bounds",
 }
-"""What a release says against bounds or classes, by the kind of suspicion, for the certificate."""
+"""What a release says against bounds or classes, by the kind of diagnosis, for the certificate."""
 
 # What almost no record has, and how many deviations of the noise count as nothing.
 _FEW_LABELS, _DEVIATIONS = 0.05, 3.0
@@ -40,7 +40,7 @@ _USUAL_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Suspicion:
+class Diagnosis:
     """What a release says against bounds or classes, by a kind of :data:`REMARKS`.
 
     ``what`` is the release in the words of the certificate, ``codes`` the places of the classes that hardly occur.
@@ -51,7 +51,7 @@ class Suspicion:
     codes: tuple[int, ...] = ()
 
 
-def suspect_shares(what: str, codes: tuple[int, ...], rates: FloatArray, deviation: float) -> Suspicion | None:
+def diagnose_shares(what: str, codes: tuple[int, ...], rates: FloatArray, deviation: float) -> Diagnosis | None:
     r"""Whether noisy shares of all classes say that almost no record has a stated label, or one of them.
 
     With at least half of the records labelled, the sum of K shares with noise of deviation s each falls below
@@ -60,32 +60,32 @@ def suspect_shares(what: str, codes: tuple[int, ...], rates: FloatArray, deviati
     """
     of_sum = deviation * math.sqrt(len(codes))
     if of_sum <= _MOST_NOISE and float(rates.sum()) <= _FEW_LABELS + _DEVIATIONS * of_sum:
-        return Suspicion("labels", what)
+        return Diagnosis("labels", what)
     absent = tuple(int(codes[place]) for place in np.flatnonzero(rates <= _DEVIATIONS * deviation))
-    return Suspicion("label", what, absent) if absent and deviation <= _MOST_NOISE_OF_A_CLASS else None
+    return Diagnosis("label", what, absent) if absent and deviation <= _MOST_NOISE_OF_A_CLASS else None
 
 
-def suspect_counts(what: str, counts: FloatArray, deviation: float, n_classes: int, n_records: int) -> bool:
+def diagnose_counts(what: str, counts: FloatArray, deviation: float, n_classes: int, n_records: int) -> bool:
     r"""Whether noisy numbers of records in cells, as many for each class, say that almost no record has a stated label.
 
-    They are summed by class and judged by :func:`suspect_shares`. Geometric noise on B cells per class has heavier
+    They are summed by class and judged by :func:`diagnose_shares`. Geometric noise on B cells per class has heavier
     tails than a Gaussian of its deviation: with K B = 4, the fewest, the sum exceeds six deviations with a probability
     of about :math:`10^{-6}`.
     """
     cells = counts.reshape(n_classes, -1)
     shares, of_share = cells.sum(axis=1) / n_records, deviation * math.sqrt(cells.shape[1]) / n_records
-    found = suspect_shares(what, tuple(range(n_classes)), shares, of_share)
+    found = diagnose_shares(what, tuple(range(n_classes)), shares, of_share)
     return found is not None and found.kind == "labels"
 
 
-def suspect_mean(what: str, mean: float, deviation: float) -> Suspicion | None:
+def diagnose_mean(what: str, mean: float, deviation: float) -> Diagnosis | None:
     r"""Whether the noisy mean of a target mapped to [-1, 1] says that most targets are at one end of the range.
 
     With noise of deviation :math:`s \le 0.02` a mean of at most 0.77 in absolute value exceeds :math:`0.95 - 3 s` with
     probability :math:`\Phi(-6) \le 10^{-9}`.
     """
     clear = deviation <= _MOST_NOISE_OF_A_MEAN and abs(mean) >= _EXTREME_MEAN - _DEVIATIONS * deviation
-    return Suspicion("target", what) if clear else None
+    return Diagnosis("target", what) if clear else None
 
 
 def crowds_at_ceiling(mechanism: PrivateQuantile, released: float, n_records: int) -> bool:
@@ -106,10 +106,10 @@ def crowds_at_ceiling(mechanism: PrivateQuantile, released: float, n_records: in
 # ---- Sentences for what released numbers say against the bounds or classes of a fitted model.
 
 
-def warn_of_suspicions(model: Any, suspicions: Iterable[Suspicion]) -> None:
+def warn_of_diagnoses(model: Any, diagnoses: Iterable[Diagnosis]) -> None:
     """Warn of what a fit released against its own bounds or classes; the certificate says it too."""
-    for suspicion in suspicions:
-        warn_caller(visible(_SENTENCES[suspicion.kind](model, suspicion)), SuspiciousReleaseWarning)
+    for diagnosis in diagnoses:
+        warn_caller(visible(_SENTENCES[diagnosis.kind](model, diagnosis)), SuspiciousReleaseWarning)
 
 
 def warn_of_scored_labels(classes: Any, relation: str) -> None:
@@ -124,7 +124,7 @@ def warn_of_scored_labels(classes: Any, relation: str) -> None:
     )
 
 
-def _labels(model: Any, suspicion: Suspicion) -> str:
+def _labels(model: Any, diagnosis: Diagnosis) -> str:
     return (
         f"classes={model.classes_.tolist()!r}: expected the labels that records have, but the released class shares "
         "say that almost no record has a stated label, so that the model is noise; check their spelling and type"
@@ -132,15 +132,15 @@ def _labels(model: Any, suspicion: Suspicion) -> str:
     )
 
 
-def _label(model: Any, suspicion: Suspicion) -> str:
-    absent = ", ".join(repr(model.classes_.tolist()[code]) for code in suspicion.codes)
+def _label(model: Any, diagnosis: Diagnosis) -> str:
+    absent = ", ".join(repr(model.classes_.tolist()[code]) for code in diagnosis.codes)
     return (
         "classes: expected labels that records have, but the released class shares say that almost no record has the "
         f"label {absent}; check its spelling, or leave out a class that is too rare."
     )
 
 
-def _rows(model: Any, suspicion: Suspicion) -> str:
+def _rows(model: Any, diagnosis: Diagnosis) -> str:
     bound = model.certificate_.public["x_bound"]
     return (
         f"x_bound={bound!r}: expected most cells within the bounds, but the released median row norm is at its "
@@ -149,17 +149,17 @@ def _rows(model: Any, suspicion: Suspicion) -> str:
     )
 
 
-def _target(model: Any, suspicion: Suspicion) -> str:
+def _target(model: Any, diagnosis: Diagnosis) -> str:
     # Where none were given, those that the fit used.
     bounds = model.y_bounds_ if model.y_bounds is None else model.y_bounds
     return (
-        f"y_bounds={bounds!r}: expected most targets within the bounds, but {suspicion.what}, as released, "
+        f"y_bounds={bounds!r}: expected most targets within the bounds, but {diagnosis.what}, as released, "
         "says that most lie at or beyond them; give the range that the target can have, or use a classifier if it has "
         "two values only."
     )
 
 
-_SENTENCES: dict[str, Callable[[Any, Suspicion], str]] = {
+_SENTENCES: dict[str, Callable[[Any, Diagnosis], str]] = {
     "labels": _labels,
     "label": _label,
     "rows": _rows,

@@ -7,7 +7,7 @@ import re
 _PARAMETERS = {
     "epsilon": """
 epsilon : float, default=1.0
-    Privacy budget of this fit, from 1e-9 to 30. ``float("inf")`` is the non-private twin: no noise.
+    Privacy budget of this fit, from 1e-9 to 30. ``float("inf")`` switches noise off: the non-private counterpart.
 """,
     "delta": """
 delta : float, default=1e-6

@@ -27,7 +27,7 @@ from taciturn.data.sensitivity import (
 from taciturn.engines.interface import Source, Task
 from taciturn.losses import HuberLoss, Loss
 from taciturn.methods.clipped_records import Clipping
-from taciturn.methods.diagnostics import REMARKS, Suspicion, crowds_at_ceiling
+from taciturn.methods.diagnostics import REMARKS, Diagnosis, crowds_at_ceiling
 from taciturn.methods.schedule import Schedule
 from taciturn.methods.sums import (
     ClippedRowSum,
@@ -141,7 +141,7 @@ _CENTRED_ENTRY = 2 * ONE
 
 
 class Ceiling(NamedTuple):
-    """What it means if a median is at the upper end of its grid: the kind of suspicion, and the public n."""
+    """What it means if a median is at the upper end of its grid: the kind of diagnosis, and the public n."""
 
     kind: str
     n_records: int
@@ -152,17 +152,17 @@ class Releases:
 
     def __init__(self, budget: PrivacyFilter, relation: str, source: Source, stream: Stream) -> None:
         self._budget, self._relation, self._source, self._stream = budget, relation, source, stream
-        self._suspicions: dict[str, Suspicion] = {}
+        self._diagnoses: dict[str, Diagnosis] = {}
 
     @property
-    def suspicions(self) -> tuple[Suspicion, ...]:
+    def diagnoses(self) -> tuple[Diagnosis, ...]:
         """What the answers say against bounds or classes, the first of each kind."""
-        return tuple(self._suspicions.values())
+        return tuple(self._diagnoses.values())
 
-    def suspect(self, suspicion: Suspicion | None) -> None:
+    def diagnose(self, diagnosis: Diagnosis | None) -> None:
         """Keep what an answer says, if anything; without noise there is no released number that could tell."""
-        if suspicion is not None and self.private:
-            self._suspicions.setdefault(suspicion.kind, suspicion)
+        if diagnosis is not None and self.private:
+            self._diagnoses.setdefault(diagnosis.kind, diagnosis)
 
     @property
     def private(self) -> bool:
@@ -211,7 +211,7 @@ class Releases:
             return mechanism.grid[int(np.argmax(replace(mechanism, prior=None).count_scores(counts)))]
         released = mechanism.release_counts(counts, self._child("quantile"))
         if ceiling is not None and crowds_at_ceiling(mechanism, released, ceiling.n_records):
-            self.suspect(Suspicion(ceiling.kind, what))
+            self.diagnose(Diagnosis(ceiling.kind, what))
         return released
 
     def row_norm(
@@ -390,11 +390,11 @@ class ScheduledMedians:
 
 
 def list_spends(
-    spends: Iterable[Spend], half: int | None = None, suspicions: Iterable[Suspicion] = ()
+    spends: Iterable[Spend], half: int | None = None, diagnoses: Iterable[Diagnosis] = ()
 ) -> tuple[Release, ...]:
-    """What a privacy filter paid for in a half of the records (None: all), for the certificate, with suspicions."""
+    """What a privacy filter paid for in a half of the records (None: all), for the certificate, with diagnoses."""
     releases = []
-    remarks = {suspicion.what: REMARKS[suspicion.kind] for suspicion in suspicions}
+    remarks = {diagnosis.what: REMARKS[diagnosis.kind] for diagnosis in diagnoses}
     for spend in spends:
         what = f"{spend.what}: {remarks[spend.what]}" if spend.what in remarks else spend.what
         if spend.mechanism == "none":

@@ -15,7 +15,7 @@ from taciturn.core.validation import ONE, BoolArray, FloatArray, IndexArray
 from taciturn.engines.interface import ArraySource, Source
 from taciturn.methods.clipped_records import Clipping
 from taciturn.methods.descent import one_thread
-from taciturn.methods.diagnostics import Suspicion
+from taciturn.methods.diagnostics import Diagnosis
 from taciturn.methods.inference.plan import (
     CLIP_SHARE,
     CURVED_STEP,
@@ -271,7 +271,7 @@ class InferenceResult:
     ``coefficients``, of shape (1, n_features + 1), are over all features, the intercept last; ``columns`` are those
     of the model. Covariances and ``clarity`` are as in :class:`NewtonEstimate`; ``room`` is how far noise lets the
     clip of residuals open, as a share of what it has to. ``n_steps`` counts all descents and the Newton step.
-    ``suspicions`` are what releases say against bounds or classes.
+    ``diagnoses`` are what releases say against bounds or classes.
     """
 
     coefficients: FloatArray
@@ -282,7 +282,7 @@ class InferenceResult:
     room: float
     n_steps: int
     releases: tuple[Release, ...]
-    suspicions: tuple[Suspicion, ...] = ()
+    diagnoses: tuple[Diagnosis, ...] = ()
 
 
 @one_thread()
@@ -308,14 +308,14 @@ def run_inference(plan: InferencePlan, source: Source, stream: Stream) -> Infere
             # There is nothing to estimate, and the budget is spent all the same.
             release_constant(plan.start, releases, second_budget.remaining)
             estimate = NewtonEstimate(model, None, None, 0.0)
-    suspicions = run.releases.suspicions
-    spends = list_spends(first_budget.spent(), half=1 if plan.split else None, suspicions=suspicions)
+    diagnoses = run.releases.diagnoses
+    spends = list_spends(first_budget.spent(), half=1 if plan.split else None, diagnoses=diagnoses)
     if plan.split:
         spends += list_spends(second_budget.spent(), half=2)
     columns = np.arange(plan.start.problem.n_features) if model.columns is None else model.columns
     return InferenceResult(
         spread_coefficients(plan.start, estimate.model), columns, estimate.sampling, estimate.privacy,
-        estimate.clarity, clips.room / TUNING.least_room, estimate.model.n_steps, spends, suspicions,
+        estimate.clarity, clips.room / TUNING.least_room, estimate.model.n_steps, spends, diagnoses,
     )  # fmt: skip
 
 

@@ -68,7 +68,7 @@ from taciturn.methods.base import (
     person_facts,
     reserve_cost,
 )
-from taciturn.methods.diagnostics import REMARKS, suspect_counts, warn_of_scored_labels
+from taciturn.methods.diagnostics import REMARKS, diagnose_counts, warn_of_scored_labels
 from taciturn.methods.options import SingleMetric
 from taciturn.methods.scores import run
 from taciturn.methods.scores.plan import count_bins, plan_score
@@ -741,7 +741,7 @@ default="auto"
         asked.counts
         and not asked.numeric
         and plan.mechanism is not None
-        and suspect_counts(asked.what, sums, plan.deviation, asked.classes.size, n_rows)
+        and diagnose_counts(asked.what, sums, plan.deviation, asked.classes.size, n_rows)
     )
     if foreign:
         releases = tuple(replace(each, what=f"{each.what}: {REMARKS['labels']}") for each in releases)

@@ -24,7 +24,7 @@ from taciturn.methods.base import (
     number_or_auto,
     warn_of_weak_budget,
 )
-from taciturn.methods.diagnostics import warn_of_suspicions
+from taciturn.methods.diagnostics import warn_of_diagnoses
 from taciturn.methods.inference.plan import InferencePlan, plan_inference
 from taciturn.methods.inference.run import InferenceResult, run_inference
 from taciturn.methods.inference.summary import FIXED_COLUMNS, INFERRED, InferringModel
@@ -190,7 +190,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
             self._set_inference(plan, outcome, self._target_unit / self._x_bound, self._target_unit)
 
     def _warn_of_releases(self, outcome: _Result) -> None:
-        warn_of_suspicions(self, outcome.suspicions)
+        warn_of_diagnoses(self, outcome.diagnoses)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

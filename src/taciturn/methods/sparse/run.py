@@ -30,7 +30,7 @@ from taciturn.methods.descent import (
     one_thread,
     step_rule,
 )
-from taciturn.methods.diagnostics import Suspicion, suspect_mean, suspect_shares
+from taciturn.methods.diagnostics import Diagnosis, diagnose_mean, diagnose_shares
 from taciturn.methods.releases import Ceiling, Releases, list_spends
 from taciturn.methods.sparse.plan import COLUMNS_PER_NONZERO, LEAST_NONZERO, MOST_CHOSEN, TUNING, SparsePlan
 from taciturn.privacy.claim import Release
@@ -606,7 +606,7 @@ def release_constant(plan: SparsePlan, releases: Releases, share: float) -> Floa
 def _target_mean(plan: SparsePlan, releases: Releases, share: float) -> tuple[FloatArray, float]:
     what = "the mean of the target"
     means, deviation = releases.mean(what, share, tasks.TargetSum(), 1, plan.problem.n_records)
-    releases.suspect(suspect_mean(what, float(means[0]), deviation))
+    releases.diagnose(diagnose_mean(what, float(means[0]), deviation))
     return means, deviation
 
 
@@ -616,7 +616,7 @@ def _log_odds(plan: SparsePlan, releases: Releases, share: float) -> FloatArray:
     codes = (1, 0) if plan.problem.n_outputs == 1 else tuple(range(plan.problem.n_outputs))
     what = "the share of each class"
     rates, deviation = releases.mean(what, share, tasks.TargetSum(codes), len(codes), plan.problem.n_records)
-    releases.suspect(suspect_shares(what, codes, rates, deviation))
+    releases.diagnose(diagnose_shares(what, codes, rates, deviation))
     if not plan.problem.intercept:
         return np.zeros(plan.problem.n_outputs)
     least = max(TUNING.clear_rate * deviation, 1.0 / plan.problem.n_records)
@@ -748,12 +748,12 @@ def column_centre(plan: SparsePlan, releases: Releases, columns: IndexArray | No
 
 @dataclass(frozen=True, slots=True)
 class SparseResult:
-    """What a fit releases: coefficients in mapped units, the intercept last, steps, releases, and suspicions."""
+    """What a fit releases: coefficients in mapped units, the intercept last, steps, releases, and diagnoses."""
 
     coefficients: FloatArray
     n_steps: int
     releases: tuple[Release, ...]
-    suspicions: tuple[Suspicion, ...] = ()
+    diagnoses: tuple[Diagnosis, ...] = ()
 
 
 @one_thread()
@@ -761,9 +761,9 @@ def run_sparse(plan: SparsePlan, source: Source, stream: Stream) -> SparseResult
     """Spend the budget of the plan on the records of a source, which holds the mapped target."""
     budget = plan.open_filter()
     run = SparseRun(plan, source, stream, budget)
-    model, suspicions = run.fit(), run.releases.suspicions
-    releases = list_spends(budget.spent(), suspicions=suspicions)
-    return SparseResult(spread_coefficients(plan, model), model.n_steps, releases, suspicions)
+    model, diagnoses = run.fit(), run.releases.diagnoses
+    releases = list_spends(budget.spent(), diagnoses=diagnoses)
+    return SparseResult(spread_coefficients(plan, model), model.n_steps, releases, diagnoses)
 
 
 def spread_coefficients(plan: SparsePlan, model: ColumnModel) -> FloatArray:

@@ -77,7 +77,10 @@ def test_a_class_that_needs_memory_names_those_that_do_not(name):
             model.fit(table, y)
         words = str(refusal.value)
         assert words.startswith(f"X: expected a table in memory for {name}, since ")
-        assert words.endswith("or CorrelationSelector, or compute() the table.")
+        assert words.endswith(", or compute() the table.")
+        assert (
+            set(re.findall(r"\w+(?:Regressor|Classifier|Selector|Scaler)\b", words.partition("; use ")[2])) == ACCEPTING
+        )
 
 
 def _unreadable():

@@ -114,7 +114,7 @@ def sum_outer_products_of_persons(
     """The sum over persons of outer products of ``unit`` times their weighted sums of rows, within ``row_squared``."""
     gram = np.zeros((width, width), dtype=np.int64)
     step = max(1, min(_BLOCK_ENTRIES // width, (1 << 53) // row_squared))
-    for part, start, stop in _whole_persons(persons, step):
+    for part, start, stop in whole_persons(persons, step):
         block = rows(start, stop)
         block *= weights[start:stop, None]
         gram += _gram(part.totals(block) * unit, exact=exact)
@@ -126,7 +126,7 @@ def _gram(block: FloatArray, *, exact: bool) -> IntArray:
     return (block.T @ block).astype(np.int64)
 
 
-def _whole_persons(persons: PersonRows, step: int) -> Iterator[tuple[PersonRows, int, int]]:
+def whole_persons(persons: PersonRows, step: int) -> Iterator[tuple[PersonRows, int, int]]:
     """Persons that have about ``step`` rows together, and the first of these rows and the one after the last."""
     ends = np.cumsum(persons.counts)
     first = 0

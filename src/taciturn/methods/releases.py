@@ -102,10 +102,14 @@ def gram_noise(relation: str, noise_multiplier: float) -> tuple[int, RoundedGaus
 
 
 def vector_noise(
-    sensitivity: Callable[[int, str], Sensitivity], relation: str, noise_multiplier: float
+    sensitivity: Callable[[int, str], Sensitivity], relation: str, noise_multiplier: float, finest: int = LARGEST_WEIGHT
 ) -> tuple[int, RoundedGaussian]:
-    """The integer for a norm of one, and the noise on a sum of vectors of at most that norm with this sensitivity."""
-    unit, log2_scale = _on_lattice(sensitivity(1, relation).value * noise_multiplier, LARGEST_WEIGHT)
+    """The integer for a norm of one, and the noise on a sum of vectors of at most that norm with this sensitivity.
+
+    The integer is ``finest`` at most, a power of two.
+    """
+    bits = finest.bit_length() - 1 - (LARGEST_WEIGHT.bit_length() - 1 - _WEIGHT_BITS)
+    unit, log2_scale = _on_lattice(sensitivity(1, relation).value * noise_multiplier, finest, bits)
     return unit, RoundedGaussian(sensitivity(unit, relation).value, log2_scale, MOST_PRIVATE_ROWS * unit)
 
 
@@ -323,10 +327,15 @@ class Releases:
             return LARGEST_WEIGHT // 2, None, None
         return joint_noise(product, self._relation, multiplier)
 
-    def moments(self, what: str, share: float, terms: Callable[[int], Task], n_values: int) -> tuple[FloatArray, float]:
-        """A sum of vectors of norm at most one, given to ``terms`` as an integer, and its noise's deviation."""
+    def moments(
+        self, what: str, share: float, terms: Callable[[int], Task], n_values: int, finest: int = LARGEST_WEIGHT
+    ) -> tuple[FloatArray, float]:
+        """A sum of vectors of norm at most one, given to ``terms`` as an integer, and its noise's deviation.
+
+        The integer is ``finest`` at most.
+        """
         multiplier = self._budget.gaussian(what, share, distance=n_values * DISTANCE_PER_VALUE)
-        unit, noise = vector_noise(jointly_clipped_sum, self._relation, multiplier)
+        unit, noise = vector_noise(jointly_clipped_sum, self._relation, multiplier, finest)
         return self._noisy(self._source.total(terms(unit)), noise, "moments") / unit, _deviation(noise) / unit
 
     def counts(self, what: str, share: float, cells: Callable[[int], Task], n_cells: int) -> tuple[FloatArray, float]:

@@ -1,17 +1,18 @@
 """Plans for fits of the default model with standard errors: which records are read for what, and what each part costs.
 
-Columns that the data choose need records of their own. One half of the records chooses columns, starting coefficients
-and clips; the other half makes one or two Newton steps. Neighbours differ in one of the halves, so that each may
-spend the whole budget. Columns that the caller fixed are known without the data, and all records do both.
+Columns that the data choose need records of their own. One half of the records chooses columns; the other half
+estimates their coefficients. Neighbours differ in one of the halves, so that each may spend the whole budget. Columns
+that the caller fixed are known without the data, and all records estimate.
 
-A step releases the information matrix and the gradient, the last one the matrix of scores too, the middle of the
-sandwich.
+Estimation releases Gram matrices for coordinates, an information matrix, gradients, and the matrix of scores, the
+middle of the sandwich. Their shares of the budget follow from public facts.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from taciturn.core.errors import ParameterError
 from taciturn.methods.schedule import Problem
@@ -24,70 +25,138 @@ from taciturn.privacy.mechanisms import DISTANCE_PER_VALUE
 MOST_COLUMNS = 500
 """Most columns of a model with standard errors: matrices of more are noise, and cost too much time."""
 
-CLIP_SHARE = 0.06
-"""Share of the first half's budget for the clips of the second half."""
-
-SCORE_SHARE = 0.15
-"""Share of the steps' budget for the matrix of scores."""
-
-
-class StepShares(NamedTuple):
-    """Shares of the steps' budget for the information matrix and for the gradient of one step."""
-
-    information: float
-    gradient: float
-
-
-SQUARED_STEP = StepShares(0.25, 0.6)
-FIRST_STEP = StepShares(0.12, 0.13)
-"""Of a loss whose curvature depends on where it is taken, so that the last step starts nearer to its end."""
-CURVED_STEP = StepShares(0.2, 0.4)
-
-# Share of the start, clips included, where all records do both.
-_START_SHARE = 0.35
-
 
 @dataclass(frozen=True, slots=True)
 class _Tuning:
-    """Tuned constants of a fit."""
+    """Tuned constants of a fit; ``research/coverage`` has the study that chose them."""
 
-    # ---- the Newton step
-    # Derivatives of short rows are clipped at this many times what those of long rows are.
-    short_row: float = 8.0
-    most_residual: float = 16.0
-    # Steps without noise, and when to end: convergence is quadratic.
-    noiseless_steps: int = 50
-    least_step: float = 1e-12
-    # Without noise a smaller eigenvalue, as a share of the largest, is rounding.
-    least_eigenvalue: float = 1e-9
+    # ---- shares of the budget: a quantile, the start of the constant, the matrix of scores, the gradients
+    quantile_share: float = 0.007
+    start_share: float = 0.006
+    score_share: float = 0.08
+    gram_shares: tuple[float, float] = (0.012, 0.05)
+    information_shares: tuple[float, float] = (0.04, 0.30)
+    # Of what is left for gradients, by records times the Gaussian parameter per coefficient.
+    many_gradients: tuple[float, ...] = (0.05, 0.09, 0.16, 0.70)
+    some_gradients: tuple[float, ...] = (0.08, 0.17, 0.75)
+    few_gradients: tuple[float, ...] = (0.25, 0.75)
+    gradients_of_labels: tuple[float, ...] = (0.08, 0.11, 0.17, 0.64)
+    enough_for_many: float = 300.0
+    enough_for_some: float = 100.0
+
+    # ---- whitening: how far a round is to tell directions apart, and rounds by that
+    wanted_gain: float = 8.0
+    enough_for_two: float = 25.0
+    enough_for_three: float = 2.0
+    gain_per_room: float = 8.0
+    most_room: float = 3.0
+    most_stretch: float = 1.25
+
+    # ---- the information matrix: how clear of its noise it is to be, and the trace of a record's term
+    clarity: float = 4.0
+    trace_per_column: float = 1.45
+    label_trace_per_column: float = 2.5
+    most_trace_room: float = 6.0
 
     # ---- clips
-    # Quantiles of row norms and of residuals that clips are, and how far below them noise in ranks may take them.
-    quantile: float = 0.98
-    least_quantile: float = 0.7
-    ranks: float = 8.0
-    # The residual clip opens until the noise in the gradient is this share of the sampling error, and that in the
-    # matrix of scores this share of its entries; and not beyond a multiple of the quantile, which few residuals reach.
-    # What lies beyond the clip is a bias that no standard error has: errors of counts, costs and durations are skewed.
-    noise_per_error: float = 1.0
-    noise_per_score: float = 0.3
-    most_room: float = 2.0
-    # With less room than this the tails of residuals are long for the budget, and there are no standard errors.
-    least_room: float = 1.3
-    # Deviation of a normal variable over its median magnitude.
-    deviation_per_median: float = 1.4826
-    least_clip: float = 2.0**-8
-    most_clip: float = 4.0
+    row_quantile: float = 0.8
+    large_row_quantile: float = 0.9
+    whitening_quantile: float = 0.7
+    trace_quantile: float = 0.9
+    trace_room: float = 1.3
+    enough_for_large_rows: float = 150.0
+    most_row_room: float = 1.5
+    residual_quantile: float = 0.98
+    least_residual_quantile: float = 0.8
+    ranks: float = 5.0
+    # Clips open until their noise is this share of the sampling variance.
+    noise_share: float = 0.2
+    score_noise: float = 0.15
+    least_residual_room: float = 1.3
+    most_residual_room: float = 3.0
+    least_score_room: float = 0.65
+    most_score_room: float = 4.0
+    length_grid: tuple[float, float] = (0.02, 20.0)
+    residual_grid: tuple[float, float] = (2.0**-10, 2.0)
+    trace_grid: tuple[float, float] = (1e-3, 20.0)
+
+    # ---- estimability
+    most_allowance: float = 0.5
+    least_degrees: float = 3.0
+    largest_coefficients: float = 1.0
+    largest_log_odds: float = 3.0
+    # Margins of labels may move by this much when what is not identified is left out, and in the last step.
+    most_left_out: float = 0.25
+    longest_last_step: float = 0.7
+
+    # ---- without noise
+    noiseless_steps: int = 50
+    least_step: float = 1e-12
+    least_eigenvalue: float = 1e-9
 
 
 TUNING = _Tuning()
 
 
 @dataclass(frozen=True, slots=True)
-class InferencePlan:
-    """Public facts of a fit with standard errors; a step that reads ``n_step_rows`` records follows ``start``.
+class Allotment:
+    """Shares of the budget for each release of an estimation, and what they can tell, from public facts.
 
-    The start is fitted to the first half of the records, or without a ``split`` to all, where columns are fixed.
+    ``room`` bounds the squared length of a row in a Gram matrix in units of its clip, ``trace_room`` the same in the
+    information matrix. ``gain`` is how far a round of whitening tells directions apart; ``clear`` how far the
+    information matrix is above its noise, at least one if any interval is to exist.
+    """
+
+    rounds: int
+    gram: float
+    room: float
+    information: float
+    trace_room: float
+    gradients: tuple[float, ...]
+    gain: float
+    clear: float
+
+
+def allot(n_records: int, width: int, n_outputs: int, mu: float, relation: str, *, labels: bool) -> Allotment:
+    """The shares for so many records and coefficients of one output."""
+    t, size = TUNING, width * n_outputs
+    replaces = relation == "replace-one"
+    # Replacing a record moves a vector by twice its norm, and a sum of positive semidefinite matrices by the root of 2.
+    of_matrices, of_vectors = n_records * mu / (math.sqrt(2.0) if replaces else 1.0), n_records * mu / (1.0 + replaces)
+    need = 1.2 * width * math.sqrt(2.0 * width) / of_matrices
+    gram = _within((t.wanted_gain * need) ** 2, *t.gram_shares)
+    gain = math.sqrt(gram) / need
+    rounds = 2 if gain > t.enough_for_two else 3 if gain > t.enough_for_three else 1
+    per_column = t.label_trace_per_column * n_outputs if labels else t.trace_per_column
+    noise = per_column * width * (math.sqrt(2.0 * size) + 1.0) / of_matrices
+    wanted = t.clarity * (2.0 if labels else 1.0)
+    trace_room = _within(0.35 / (wanted * noise), 1.0, t.most_trace_room)
+    information = _within((wanted * trace_room * noise) ** 2, *t.information_shares)
+    per_coefficient = of_vectors / size
+    if labels:
+        parts = t.gradients_of_labels
+    elif per_coefficient >= t.enough_for_many:
+        parts = t.many_gradients
+    else:
+        parts = t.some_gradients if per_coefficient >= t.enough_for_some else t.few_gradients
+    n_quantiles = rounds + 1 + (1 if labels else len(parts))
+    rest = 1.0 - gram * (rounds + labels) - information - t.quantile_share * n_quantiles - t.score_share - t.start_share
+    return Allotment(
+        rounds, gram, _within(gain / t.gain_per_room, 1.0, t.most_room), information, trace_room,
+        tuple(rest * part for part in parts), gain, math.sqrt(information) / (trace_room * noise),
+    )  # fmt: skip
+
+
+def _within(value: float, low: float, high: float) -> float:
+    return min(max(value, low), high)
+
+
+@dataclass(frozen=True, slots=True)
+class InferencePlan:
+    """Public facts of a fit with standard errors, whose coefficients ``n_step_rows`` records estimate.
+
+    With a ``split`` the other half of the records chooses the columns, by the plan ``start``; without one they are all
+    of those that the caller fixed, and of the start only the public facts are used.
     """
 
     ordered: ClassVar[bool] = True
@@ -103,9 +172,10 @@ class InferencePlan:
         return self.start.budget
 
     @property
-    def start_share(self) -> float:
-        """Share of the filter that the start is paid from, clips included."""
-        return 1.0 if self.split else _START_SHARE
+    def n_outputs(self) -> int:
+        """Rows of coefficients that are estimated: one, or one less than there are classes."""
+        n_outputs = self.start.problem.n_outputs
+        return n_outputs - 1 if n_outputs > 1 else 1
 
     @property
     def cost(self) -> Event:
@@ -113,25 +183,35 @@ class InferencePlan:
         first, second = (budget.event for budget in self.open_filters())
         return first if first == second else ParallelEvent((first, second))
 
+    def allot(self, n_columns: int, mu: float) -> Allotment:
+        """Shares of the budget for an estimation of so many columns."""
+        problem = self.start.problem
+        width = n_columns + problem.intercept
+        return allot(self.n_step_rows, width, self.n_outputs, mu, problem.relation, labels=not self.start.regression)
+
     def open_filters(self) -> tuple[PrivacyFilter, PrivacyFilter]:
-        """What start and step draw on: a whole budget for each half, or one for both."""
-        # Three symmetric matrices and two gradients at most.
-        width = min(self.start.problem.n_features, MOST_COLUMNS) + 1
-        step = (3 * width * (width + 1) // 2 + 2 * width) * DISTANCE_PER_VALUE
-        first = self.start.open_filter(step)
+        """What the choice of columns and their estimation draw on: a whole budget each."""
+        problem = self.start.problem
+        size = (min(problem.n_features, MOST_COLUMNS) + problem.intercept) * self.n_outputs
+        # Three rounds, a Gram matrix and two of all outputs at most, five gradients and a start.
+        values = 6 * size * (size + 1) // 2 + 5 * size + problem.n_outputs + 1
         # Halves announce the same distance, so that they cost the same.
-        return first, (self.start.open_filter(step) if self.split else first)
+        first, second = (self.start.open_filter(values * DISTANCE_PER_VALUE) for _ in range(2))
+        return first, second
 
 
 def plan_inference(
     budget: Budget, problem: Problem, *, n_nonzero: int | None, columns: tuple[int, ...] | None, **settings: Any
 ) -> InferencePlan:
-    """Plan a fit with standard errors; :func:`~taciturn.methods.sparse.plan.plan_sparse` has the same parameters."""
+    """Plan a fit with standard errors; :func:`~taciturn.methods.sparse.plan.plan_sparse` has the same parameters.
+
+    Raises ParameterError where public facts say that no interval would exist.
+    """
     n_rows, n_features = problem.n_records, problem.n_features
     if columns is not None:
         width, fixed = len(columns), True
     else:
-        width = min(MOST_COLUMNS, n_features) if n_nonzero is None else min(n_nonzero, n_features)
+        width = min(LEAST_NONZERO if n_nonzero is None else n_nonzero, n_features)
         fixed = width == n_features and (n_nonzero is not None or n_features <= LEAST_NONZERO)
     if width > MOST_COLUMNS:
         raise ParameterError(
@@ -143,4 +223,25 @@ def plan_inference(
         )
     n_first = n_rows if fixed else n_rows // 2
     start = plan_sparse(budget, replace(problem, n_rows=n_first), n_nonzero=n_nonzero, columns=columns, **settings)
-    return InferencePlan(start, not fixed, n_rows if fixed else n_rows - n_first)
+    plan = InferencePlan(start, not fixed, n_rows if fixed else n_rows - n_first)
+    _refuse_what_cannot_be_told(plan, width)
+    return plan
+
+
+def _refuse_what_cannot_be_told(plan: InferencePlan, n_columns: int) -> None:
+    """Raise ParameterError where noise would hide the information matrix, by public facts."""
+    if not math.isfinite(plan.budget.epsilon):
+        return
+    mu = plan.open_filters()[1].mu
+    clear = plan.allot(n_columns, mu).clear
+    if clear >= 1.0:
+        return
+    n_records = (2 if plan.split else 1) * math.ceil(plan.n_step_rows / clear)
+    step = 10 ** max(math.floor(math.log10(n_records)) - 1, 0)
+    raise ParameterError(
+        "inference",
+        True,
+        f"about {math.ceil(n_records / step) * step:,} records for {n_columns + plan.start.problem.intercept} "
+        f"coefficients at this budget",
+        "give fewer columns, raise epsilon, add records, or fit without it; nothing was spent",
+    )

@@ -1,4 +1,33 @@
-"""One Newton step from a private start, and the sandwich covariance behind standard errors."""
+r"""Fits of the default model with standard errors: coordinates, steps, and the sandwich covariance.
+
+At starting coefficients :math:`\theta` let g be the gradient of the loss over all records, weighted by what their rows
+say (:mod:`~taciturn.methods.inference.whitened`), H its Hessian and M the sum of squared gradients :math:`g_i
+g_i^\top`. Released are :math:`\tilde g, \tilde H, \tilde M`, with independent noise of deviations :math:`\sigma_g,
+\sigma_H, \sigma_M`. With :math:`s = -\tilde H^{-1} \tilde g`, the estimate :math:`\theta + s` differs from the
+population's coefficients :math:`\theta_0` by
+
+.. math:: -\tilde H^{-1} (g_0 + z_g + R - E (\theta - \theta_0)), \qquad E = \tilde H - H,
+
+:math:`g_0` being the gradient at :math:`\theta_0`, whose covariance M estimates, and R what H misses of the change of
+the gradient. E is nearly a matrix of a Gaussian orthogonal ensemble, so that :math:`\mathrm{Cov}(E v)` is at most
+:math:`\sigma_H^2 (\|v\|^2 I + v v^\top) / 2` for a v that does not depend on it, and s stands for :math:`\theta_0 -
+\theta`. Hence
+
+.. math:: V = \tilde H^{-1} \bigl(M + \sigma_g^2 I + \tfrac{\sigma_H^2}{2} (\|s\|^2 I + s s^\top)\bigr) \tilde H^{-1}
+          \Bigl(1 + \tfrac{\sigma_H^2}{2 p} (\mathrm{tr} \tilde H^{-1})^2\Bigr) .
+
+The last factor is a margin for few records. All of that happens where rows have about the same second moment in every
+direction, so that noise is the same share of the sampling error everywhere
+(:mod:`~taciturn.methods.inference.algebra`). The page "Proof: standard errors and intervals"
+(``docs/proof-inference.md``) has the conditions.
+
+*Numbers.* The Hessian does not depend on where it is taken. Some gradients bring the start nearer to its end, and only
+the last one is the estimate: the noise of H times earlier starts is a bias. *Labels.* The first steps are solved in a
+model of rows that are normal, with weights that do not change; then H, the last gradient and M are taken at one start.
+
+van der Vaart, *Asymptotic statistics* (1998), 5.7, for one-step estimators. White, *A heteroskedasticity-consistent
+covariance matrix estimator* (1980).
+"""
 
 from __future__ import annotations
 
@@ -8,256 +37,324 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import helmert
+from scipy.special import ndtri
 
 from taciturn.core.errors import DataError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import ONE, BoolArray, FloatArray, IndexArray
+from taciturn.core.validation import BoolArray, FloatArray, IndexArray
 from taciturn.engines.interface import ArraySource, Source
-from taciturn.methods.clipped_records import Clipping
+from taciturn.losses import HuberLoss, SquaredLoss
 from taciturn.methods.descent import one_thread
 from taciturn.methods.diagnostics import Diagnosis
-from taciturn.methods.inference.plan import (
-    CLIP_SHARE,
-    CURVED_STEP,
-    FIRST_STEP,
-    SCORE_SHARE,
-    SQUARED_STEP,
-    TUNING,
-    InferencePlan,
+from taciturn.methods.inference.algebra import Errors, Noise, NormalDesign, Span, Whitening, errors_of, noise_norm
+from taciturn.methods.inference.plan import TUNING, InferencePlan
+from taciturn.methods.inference.whitened import (
+    Coordinates,
+    InformationSum,
+    Lengths,
+    LengthWeighing,
+    Model,
+    Residuals,
+    ScoreProducts,
+    ScoreSum,
+    ScoreWeighing,
+    Traces,
+    Weighing,
 )
 from taciturn.methods.releases import Releases, list_spends
-from taciturn.methods.sparse.run import ColumnModel, Descent, SparseRun, release_constant, spread_coefficients
-from taciturn.methods.sums import (
-    CumulativeCounts,
-    GradientSum,
-    InformationMatrix,
-    ResidualMagnitudes,
-    RowNorms,
-    ScoreMatrix,
-)
+from taciturn.methods.sparse.run import SparseRun, release_constant, residual_size
 from taciturn.privacy.claim import Release
 from taciturn.privacy.transcript import block_of_records, coupling, transcribing
 
-# ---- A Newton step on noisy sums, and the covariance of what it gives.
-# At starting coefficients :math:`\theta` that do not depend on these records, or hardly do, let g be the gradient of
-# the loss over all records, H its Hessian and M the sum of squared gradients :math:`g_i g_i^\top`. Released are
-# :math:`\tilde g, \tilde H, \tilde M`, with independent noise of deviations :math:`\sigma_g, \sigma_H, \sigma_M`. With
-# :math:`s = -\tilde H^{-1} \tilde g`, the estimate :math:`\theta + s` differs from the population's coefficients
-# :math:`\theta_0` by
-#
-# .. math:: -\tilde H^{-1} (g_0 + z_g + R - E (\theta - \theta_0)), \qquad E = \tilde H - H,
-#
-# :math:`g_0` being the gradient at :math:`\theta_0`, whose covariance M estimates, and R what H misses of the change of
-# the gradient. E is nearly a matrix of a Gaussian orthogonal ensemble, so that :math:`\mathrm{Cov}(E v)` is at most
-# :math:`\sigma_H^2 (\|v\|^2 I + v v^\top) / 2` for a v that does not depend on it, and s stands for :math:`\theta_0 -
-# \theta`. Hence
-#
-# .. math:: V = \tilde H^{-1} \bigl(M + \sigma_g^2 I + \tfrac{\sigma_H^2}{2} (\|s\|^2 I + s s^\top)\bigr) \tilde H^{-1}
-#           \Bigl(1 + \tfrac{\sigma_H^2}{2 p} (\mathrm{tr} \tilde H^{-1})^2\Bigr) .
-#
-# The last factor is a margin for few records and no part of the identity: :math:`\tilde H^{-1}` is the very matrix that
-# multiplies the error, and needs no correction. But s stands for :math:`\theta_0 - \theta` and depends on E. What that
-# changes is of the order of the squared ratio of noise to information, and so is what the factor adds. It tends to one
-# for many records. The page "Proof: standard errors and intervals" (``docs/proof-inference.md``) has the conditions.
-#
-# The matrix M makes V a sandwich, which needs no model of the variance. There is no covariance unless the least
-# eigenvalue of :math:`\tilde H` exceeds :math:`\sigma_H (\sqrt{2 p} + 1)`, beyond what noise alone has.
-#
-# The Hessian of labels, or of Huber's loss, depends on where it is taken: if the start is off by a tenth, so is H, and
-# the step with it. A first step with a part of the budget brings the start nearer.
-#
-# van der Vaart, *Asymptotic statistics* (1998), 5.7, for one-step estimators. White, *A heteroskedasticity-consistent
-# covariance matrix estimator* (1980).
-
-# Bits of sums over records without noise, and of squared norms and derivatives in them.
-_SUM_BITS, _SQUARE_BITS, _WEIGHT_BITS = 62, 46, 24
-
-
-@dataclass(frozen=True, slots=True)
-class Clips:
-    """What rows and derivatives are clipped to: norms in scaled units, and residuals in mapped ones, 1 for labels.
-
-    ``room`` is how far noise lets the clip of residuals open, in units of their large quantile.
-    """
-
-    row_norm: float
-    derivative: float
-    room: float = math.inf
+# The integer for a vector at its bound: sums over 2**26 records have room for it.
+_FINEST_VECTOR = 1 << 34
+# Without noise, bits of sums over records, and of squared norms in them.
+_SUM_BITS, _SQUARE_BITS = 61, 46
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NewtonEstimate:
-    """Coefficients after a step, as they were before where there is no covariance, and what is known of their error.
+class Estimate:
+    """Coefficients of the columns and of the intercept, in mapped units, and what is known of their errors.
 
-    ``sampling`` and ``privacy`` are covariances of weights and intercept, the latter for rows that are not centred,
-    of shape (p, p): from the sample, and from noise. They are None where the information matrix is not clear of its
-    noise; ``clarity`` is its least eigenvalue as a share of what it has to exceed.
+    ``coefficients`` have one row per output, or one per class. ``shown`` are those that have errors: the same, or of
+    each class less the first one. Errors are over ``shown`` in rows; None where there are none at all. ``left_out`` is
+    an orthonormal basis of what is not identified of ``shown``.
     """
 
-    model: ColumnModel
-    sampling: FloatArray | None
-    privacy: FloatArray | None
-    clarity: float
+    coefficients: FloatArray
+    errors: Errors | None
+    estimable: BoolArray
+    left_out: FloatArray
+    reason: str | None = None
 
 
-class _Step:
-    """The clipped records of a step, its releases and its solution."""
+class _Estimation:
+    """The releases of an estimation and its solution, for the records of a source and some columns."""
 
-    def __init__(self, descent: Descent, model: ColumnModel, clips: Clips) -> None:
-        self._model, self._source, self._share = model, descent.source, descent.releases.remaining
-        self._releases: Releases = descent.releases
-        plan = descent.plan
-        p = model.n_columns + plan.problem.intercept
-        entry = min(clips.row_norm / math.sqrt(p), 1.0) if plan.problem.intercept else 0.0
-        self._bound = math.hypot(clips.row_norm, entry)
-        if not plan.regression or plan.huber:
-            self._largest = clips.derivative
-        else:
-            most = TUNING.most_residual
-            self._largest = min(TUNING.short_row * clips.derivative, most) if self._private else most
-        self._clip = min(clips.derivative, self._largest) if self._private else self._largest
-        self._clipping: Clipping = descent.clipping(model, self._bound, self._largest)
-        self._smoothness = plan.loss_at(self._largest).smoothness
-        self._product = self._bound * ONE * self._clip / self._largest
-        self._shares = SQUARED_STEP if plan.regression and not plan.huber else CURVED_STEP
-        # Without noise sums are as fine as 64 bits allow.
-        bits = _SUM_BITS - (1 if self._private else self._count().bit_length()) - 1
-        self._finest, self._finest_weight = 1 << min(bits, _SQUARE_BITS), 1 << min(bits - 18, _WEIGHT_BITS)
-        self._start = model.coefficients(self._clipping.constant)
+    def __init__(self, plan: InferencePlan, source: Source, releases: Releases, mu: float, columns: IndexArray) -> None:
+        self._plan, self._source, self._releases = plan, source, releases
+        problem = plan.start.problem
+        self._n_records, self._mu = plan.n_step_rows, mu
+        self._columns = None if columns.size == problem.n_features else columns
+        self._width = columns.size + problem.intercept
+        self._labels, self._intercept = not plan.start.regression, problem.intercept
+        self._n_classes = problem.n_outputs if problem.n_outputs > 1 else 2
+        self._coding = helmert(self._n_classes) if plan.n_outputs > 1 else None
+        self._size = self._width * plan.n_outputs
+        self._loss = problem.loss if self._labels else SquaredLoss()
+        self._at = self._coordinates(np.eye(self._width))
 
-    @property
-    def _private(self) -> bool:
-        return self._releases.private
+    def _coordinates(self, matrix: FloatArray) -> Coordinates:
+        return Coordinates.of(matrix, self._columns, intercept=self._intercept)
 
-    def _count(self) -> int:
-        """The number of records, for fits without privacy: it may differ from what is stated as public."""
-        norms = RowNorms(self._clipping.loss, self._clipping.columns, self._clipping.centre, zeros=True)
-        # Rows of a person share their weight up to rounding, for which sums have a bit more.
-        return -(-int(self._source.total(CumulativeCounts(norms, (0.0,)))[-1]) // self._source.rank_weight)
+    # ---- coefficients in their several forms
 
-    def run(self) -> NewtonEstimate:
-        """Release the matrices and the gradient, and step."""
-        width = self._clipping.width
-        if self._shares is CURVED_STEP:
-            self._approach()
-        information, noise = self._information(self._shares.information)
-        # The gradient comes before the matrix of its squares, which is clipped as it is.
-        gradient, deviation, clipping = self._gradient(self._shares.gradient)
-        scores = self._scores(clipping)
-        values, vectors = np.linalg.eigh(information)
-        clarity = float(values[0]) / self._threshold(noise)
-        if clarity <= 1.0:
-            return NewtonEstimate(self._model, None, None, clarity)
-        inverse = (vectors / values) @ vectors.T
-        step = -inverse @ gradient
-        spread = 0.5 * noise**2 * (float(step @ step) * np.eye(width) + np.outer(step, step))
-        inflation = 1.0 + noise**2 * float(np.trace(inverse)) ** 2 / (2.0 * width)
-        sampling = inverse @ scores @ inverse * inflation
-        privacy = inverse @ (deviation**2 * np.eye(width) + spread) @ inverse * inflation
-        return self._estimate(self._start + step, sampling, privacy, clarity)
+    def _beta(self, theta: FloatArray) -> FloatArray:
+        """Coefficients of z, one row per output."""
+        return theta @ self._at.matrix
 
-    def _approach(self) -> None:
-        """Make a first step, along directions in which the information is clear of its noise."""
-        information, noise = self._information(FIRST_STEP.information, " before the first step")
-        gradient, _, _ = self._gradient(FIRST_STEP.gradient, " before the first step")
-        values, vectors = np.linalg.eigh(information)
-        clear = values > self._threshold(noise)
-        self._start = self._start - vectors[:, clear] @ ((vectors[:, clear].T @ gradient) / values[clear])
+    def _model(self, theta: FloatArray, clip: float = math.inf) -> Model:
+        return Model(self._loss, self._of_classes(self._beta(theta)), self._coding, clip)
+
+    def _of_classes(self, beta: FloatArray) -> FloatArray:
+        return beta if self._coding is None else self._coding.T @ beta
+
+    def _shown(self) -> FloatArray:
+        """What coefficients of all outputs, in one vector, are multiplied with to get those that have errors."""
+        if self._coding is None:
+            return np.eye(self._width)
+        return np.kron((self._coding[:, 1:] - self._coding[:, :1]), np.eye(self._width))
+
+    def _whole(self) -> FloatArray:
+        """The coordinates of all outputs together."""
+        return np.kron(np.eye(self._plan.n_outputs), self._at.matrix)
+
+    def _start(self, constants: FloatArray) -> FloatArray:
+        """Coefficients theta of margins that are constant."""
+        beta = np.zeros((self._plan.n_outputs, self._width))
+        if self._intercept:
+            beta[:, -1] = constants if self._coding is None else self._coding @ constants
+        return np.linalg.solve(self._at.matrix.T, beta.T).T
+
+    # ---- releases
+
+    def _quantile(self, what: str, statistic: Lengths | Residuals | Traces, grid: tuple[float, float], q: float) -> float:
+        return self._releases.quantile(what, TUNING.quantile_share, statistic, *grid, quantile=q)
+
+    def _length(self, what: str, quantile: float) -> float:
+        root = math.sqrt(self._width)
+        grid = TUNING.length_grid[0] * root, TUNING.length_grid[1] * root
+        return self._quantile(what, Lengths(self._at, self._loss), grid, quantile)
+
+    def _information(
+        self, what: str, share: float, model: Model, weighing: Weighing, trace: float
+    ) -> tuple[FloatArray, float]:
+        """The information matrix of a model and the deviation of its noise."""
+
+        def terms(row_squared: int) -> InformationSum:
+            return InformationSum(self._at, self._loss, model, weighing, trace, row_squared)
+
+        size = model.n_outputs * self._width
+        return self._releases.outer_products(what, share, terms, size, math.sqrt(trace), finest=1 << _SQUARE_BITS)
+
+    def _gram(self, what: str, share: float, weighing: LengthWeighing) -> tuple[FloatArray, float]:
+        """The Gram matrix of weighted rows: the information of numbers."""
+        numbers = Model(SquaredLoss(), np.zeros((1, self._width)))
+        return self._information(what, share, numbers, weighing, weighing.trace)
+
+    def _gradient(
+        self, what: str, share: float, model: Model, weighing: Weighing, bound: float
+    ) -> tuple[FloatArray, float]:
+        """The gradient, one row per output, and the deviation of its noise."""
+
+        def terms(norm: int) -> ScoreSum:
+            return ScoreSum(self._at, self._loss, model, weighing, bound, norm)
+
+        sums, deviation = self._releases.moments(what, share, terms, self._size, _FINEST_VECTOR)
+        return bound * sums.reshape(model.n_outputs, self._width), bound * deviation
+
+    def _scores(self, model: Model, weighing: Weighing, bound: float) -> tuple[FloatArray, float]:
+        """The matrix of scores, for all that remains, and the deviation of its noise."""
+
+        def terms(row_squared: int) -> ScoreProducts:
+            return ScoreProducts(self._at, self._loss, model, weighing, bound, row_squared)
+
+        what, remaining = f"the matrix of scores of {self._size:,} coefficients", self._releases.remaining
+        return self._releases.outer_products(what, remaining, terms, self._size, bound, finest=1 << _SQUARE_BITS)
+
+    # ---- the fit
+
+    def run(self) -> Estimate:
+        """Spend the whole budget."""
+        shares = self._shares = self._plan.allot(self._width - self._intercept, self._mu)
+        constants = release_constant(self._plan.start, self._releases, TUNING.start_share)
+        whitening = Whitening.start(self._width)
+        for number in range(1, shares.rounds + 1):
+            norm = self._length(f"a quantile of row norms before Gram matrix {number}", TUNING.whitening_quantile)
+            what = f"Gram matrix {number} of {self._width:,} columns, for coordinates"
+            gram, deviation = self._gram(what, shares.gram, LengthWeighing(norm, shares.room))
+            whitening = whitening.refine(gram, deviation, TUNING.most_stretch)
+            self._at = self._coordinates(whitening.matrix)
+        return self._run_labels(constants) if self._labels else self._run_numbers(constants)
+
+    def _run_numbers(self, constants: FloatArray) -> Estimate:
+        shares, t, n = self._shares, TUNING, self._n_records
+        last = shares.gradients[-1]
+        slack = t.ranks / (math.sqrt(t.quantile_share) * self._mu * n)
+        quantile = min(max(1.0 - slack, t.least_residual_quantile), t.residual_quantile)
+        # In units of a residual's deviation, if errors are normal.
+        usual = float(ndtri(0.5 + 0.5 * quantile))
+        few = n * self._mu / self._width < t.enough_for_large_rows
+        norm = self._length("a large quantile of row norms", t.row_quantile if few else t.large_row_quantile)
+        # Rows get more space where noise allows, then residuals.
+        room = math.sqrt(t.noise_share * n * last) * self._mu / usual / norm / 2.0 / t.least_residual_room
+        room = min(max(room, 1.0), t.most_row_room)
+        weighing = LengthWeighing(norm * room, max(1.0, shares.trace_room / room**2))
+        what = f"the information matrix of {self._width:,} coefficients"
+        information, noise = self._gram(what, shares.information, weighing)
+        span = Span.of(self._at.matrix, information, self._threshold(noise))
+        theta = self._start(constants)
+        for number, share in enumerate(shares.gradients, 1):
+            model = self._model(theta)
+            what = f"a large quantile of residuals before step {number}"
+            size = self._quantile(what, Residuals(self._at, self._loss, model), t.residual_grid, quantile)
+            space = math.sqrt(t.noise_share * n * share) * self._mu / usual / weighing.norm
+            of_scores = math.sqrt(t.score_noise * n * self._mu * math.sqrt(t.score_share)) / usual / weighing.norm
+            clip = size * min(max(t.least_residual_room, min(space, of_scores)), t.most_residual_room)
+            model, bound = replace(model, clip=clip), weighing.norm * clip
+            what = f"the gradient of {self._width:,} coefficients before step {number}"
+            gradient, deviation = self._gradient(what, share, model, weighing, bound)
+            step = -(span.inverse @ gradient[0])
+            theta = theta + step
+        scores, of_scores = self._scores(model, weighing, bound)
+        return self._estimate(theta, step, span, scores, Noise(noise, deviation, of_scores), t.largest_coefficients)
+
+    def _run_labels(self, constants: FloatArray) -> Estimate:
+        shares, t, n = self._shares, TUNING, self._n_records
+        norm = self._length("a large quantile of row norms", t.row_quantile)
+        weighing = LengthWeighing(norm, shares.room)
+        gram, noise = self._gram(f"the Gram matrix of {self._width:,} columns", shares.gram, weighing)
+        values, vectors = np.linalg.eigh(gram)
+        gram = (vectors * np.maximum(values, noise_norm(noise, self._width))) @ vectors.T
+        constant = np.linalg.solve(self._at.matrix.T, np.eye(self._width)[-1]) if self._intercept else None
+        design = NormalDesign(gram, constant, n, self._coding)
+        theta = self._start(constants)
+        # Derivatives of several margins are up to the root of two.
+        bound = norm * (1.0 if self._coding is None else math.sqrt(2.0))
+        for number, share in enumerate(shares.gradients[:-1], 1):
+            what = f"the gradient of {self._size:,} coefficients before step {number}"
+            gradient, _ = self._gradient(what, share, self._model(theta), weighing, bound)
+            theta = design.solve(theta, gradient)
+        # The bound of scores opens until their noise is a share of the sampling error, by what the model tells.
+        model = self._model(theta)
+        curvature = float(np.trace(design.information(theta)) / (self._plan.n_outputs * np.trace(gram)))
+        space = math.sqrt(t.noise_share * n * shares.gradients[-1] * curvature) * self._mu / norm
+        bound = norm * max(t.least_score_room, min(space, t.most_score_room))
+        grid = t.trace_grid[0] * self._width, t.trace_grid[1] * self._width
+        traces = Traces(self._at, self._loss, model)
+        trace = self._quantile("a large quantile of the information of rows", traces, grid, t.trace_quantile)
+        trace *= t.trace_room * shares.trace_room
+        final = ScoreWeighing(model, bound, trace)
+        what = f"the information matrix of {self._size:,} coefficients"
+        information, noise = self._information(what, shares.information, model, final, trace)
+        span = Span.of(self._whole(), information, self._threshold(noise))
+        # Weights stay those of the start, at which the information was taken.
+        kept = span.project(theta.ravel()).reshape(theta.shape)
+        lost = design.size(theta - kept)
+        model = self._model(kept)
+        what = f"the gradient of {self._size:,} coefficients before the last step"
+        final = replace(final, model=model)
+        gradient, deviation = self._gradient(what, shares.gradients[-1], model, final, bound)
+        step = -(span.inverse @ gradient.ravel())
+        scores, of_scores = self._scores(model, final, bound)
+        far = design.size(step.reshape(theta.shape)) > t.longest_last_step or lost > t.most_left_out
+        found = self._estimate(
+            kept + step.reshape(theta.shape), step, span, scores, Noise(noise, deviation, of_scores), t.largest_log_odds
+        )
+        return found if not far else replace(found, errors=None, estimable=np.zeros_like(found.estimable), reason="far")
 
     def _threshold(self, noise: float) -> float:
         """What an eigenvalue has to exceed to be clear of noise of a deviation."""
-        return noise * (math.sqrt(2.0 * self._clipping.width) + 1.0)
-
-    def run_noiseless(self) -> NewtonEstimate:
-        """Newton's method: the maximum-likelihood or least-squares fit, and its sandwich."""
-        for _ in range(TUNING.noiseless_steps):
-            hessian = self._source.total(InformationMatrix(self._clipping, self._start, self._finest))
-            values, vectors = np.linalg.eigh(hessian * (self._smoothness * self._clipping.norm**2 / self._finest))
-            if not values[0] > TUNING.least_eigenvalue * values[-1]:
-                break
-            clipping = replace(self._clipping, weight_bound=self._finest_weight)
-            gradient = self._source.total(GradientSum(clipping, self._start))[0] * self._unit(self._finest_weight)
-            step = -(vectors / values) @ (vectors.T @ gradient)
-            self._start = self._start + step
-            if float(np.abs(step).max()) <= TUNING.least_step * (1.0 + float(np.abs(self._start).max())):
-                break
-        information, _ = self._information(self._shares.information)
-        _, _, clipping = self._gradient(self._shares.gradient)
-        scores = self._scores(clipping)
-        values, vectors = np.linalg.eigh(information)
-        if not values[0] > TUNING.least_eigenvalue * values[-1]:
-            return NewtonEstimate(self._model, None, None, 0.0)
-        inverse = (vectors / values) @ vectors.T
-        return self._estimate(self._start, inverse @ scores @ inverse, np.zeros_like(inverse), math.inf)
-
-    def _unit(self, weight: int) -> float:
-        """What one unit of a gradient sum is."""
-        return self._largest / (float(ONE) * weight)
-
-    def _information(self, share: float, when: str = "") -> tuple[FloatArray, float]:
-        """The Hessian, and the deviation of the noise on its diagonal."""
-        clipping = replace(self._clipping, product_bound=1) if self._private else self._clipping
-
-        def terms(row_squared: int) -> InformationMatrix:
-            return InformationMatrix(clipping, self._start, row_squared)
-
-        what = f"the information matrix of {clipping.width:,} coefficients{when}"
-        matrix, noise = self._releases.outer_products(
-            what, share * self._share, terms, clipping.width, clipping.norm, finest=self._finest
-        )
-        return self._smoothness * matrix, self._smoothness * noise
-
-    def _gradient(self, share: float, when: str = "") -> tuple[FloatArray, float, Clipping]:
-        """The gradient, the deviation of its noise, and how its terms are clipped."""
-        width = self._clipping.width
-        what = f"the gradient of {width:,} coefficients{when}"
-        weight, product_bound, noise = self._releases.joint_noise(self._product, what, share * self._share, width)
-        weight = weight if noise is not None else self._finest_weight
-        clipping = replace(self._clipping, weight_bound=weight, product_bound=product_bound)
-        gradient = self._releases.noisy_sums(GradientSum(clipping, self._start), noise)[0] * self._unit(weight)
-        return gradient, (2.0**noise.log2_scale * self._unit(weight) if noise is not None else 0.0), clipping
-
-    def _scores(self, clipping: Clipping) -> FloatArray:
-        """The sum of squared terms of the gradient, without directions that noise made negative."""
-        bound, weight = clipping.product_bound, clipping.weight_bound
-        largest = float(bound) if bound is not None else self._product * weight
-
-        def terms(row_squared: int) -> ScoreMatrix:
-            return ScoreMatrix(clipping, self._start, largest, row_squared)
-
-        what = f"the matrix of scores of {clipping.width:,} coefficients"
-        matrix, _ = self._releases.outer_products(
-            what, self._releases.remaining, terms, clipping.width, largest * self._unit(weight), finest=self._finest
-        )
-        values, vectors = np.linalg.eigh(matrix)
-        scores: FloatArray = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        return scores
+        return noise_norm(noise, self._size) + noise
 
     def _estimate(
-        self, coefficients: FloatArray, sampling: FloatArray, privacy: FloatArray, clarity: float
-    ) -> NewtonEstimate:
-        """The model, and covariances for rows that are not centred."""
-        model, d = self._model, self._model.n_columns
-        constant = self._clipping.constant / ONE
-        back = np.eye(self._clipping.width)
-        if constant:
-            back[d, d] = constant
-            if model.centre is not None:
-                back[d, :d] = -model.centre / ONE
-        moved = replace(
-            model,
-            weights=coefficients[:, :d],
-            constants=coefficients[:, d] * constant if constant else model.constants,
-            n_steps=model.n_steps + 1,
-        )
-        return NewtonEstimate(moved, back @ sampling @ back.T, back @ privacy @ back.T, clarity)
+        self, theta: FloatArray, step: FloatArray, span: Span, scores: FloatArray, noise: Noise, most: float
+    ) -> Estimate:
+        shown = self._shown()
+        coefficients = self._of_classes(self._beta(theta))
+        if self._coding is not None:
+            coefficients = coefficients - coefficients[0]
+        if not span.information.size:
+            return Estimate(coefficients, None, np.zeros(shown.shape[1], dtype=bool), np.eye(shown.shape[1]), "noise")
+        errors = errors_of(self._whole(), shown, span, step, scores, noise, most)
+        estimable = errors.estimable(TUNING.most_allowance, TUNING.least_degrees)
+        if not self._labels and self._intercept and self._releases.private:
+            # Residuals are clipped, and a skewed tail would move the constant.
+            estimable[-1] = False
+        return Estimate(coefficients, errors, estimable, shown.T @ span.left_out)
+
+    # ---- without noise
+
+    def run_noiseless(self) -> Estimate:
+        """Newton's method in coordinates of the exact Gram matrix: maximum likelihood, and its sandwich."""
+        remaining = self._releases.remaining
+        numbers = Model(SquaredLoss(), np.zeros((1, self._width)))
+        gram, _ = self._noiseless_information(numbers, 0.0)
+        values, vectors = np.linalg.eigh(gram)
+        least = TUNING.least_eigenvalue * max(float(values[-1]), 1e-300)
+        self._at = self._coordinates((vectors / np.sqrt(np.maximum(values, least) / max(values[-1], least))) @ vectors.T)
+        theta = np.zeros((self._plan.n_outputs, self._width))
+        for _ in range(TUNING.noiseless_steps):
+            model = self._noiseless_model(theta)
+            information, _ = self._noiseless_information(model, 0.0)
+            span = Span.of(self._whole(), information, TUNING.least_eigenvalue * float(np.trace(information)))
+            bound = self._largest_score(model)
+            norm = 1 << (_SUM_BITS - self._n_records.bit_length())
+            sums = self._source.total(ScoreSum(self._at, self._loss, model, Weighing(), bound, norm))
+            step = -(span.inverse @ (sums * (bound / norm)))
+            theta = theta + step.reshape(theta.shape)
+            if float(np.abs(step).max()) <= TUNING.least_step * (1.0 + float(np.abs(theta).max())):
+                break
+        model = self._noiseless_model(theta)
+        information, _ = self._noiseless_information(model, 0.5 * remaining)
+        span = Span.of(self._whole(), information, TUNING.least_eigenvalue * float(np.trace(information)))
+        scores, _ = self._scores(model, Weighing(), self._largest_score(model))
+        found = self._estimate(theta, np.zeros(self._size), span, scores, Noise(0.0, 0.0, 0.0), TUNING.largest_log_odds)
+        # Without noise the null space is exact but for rounding.
+        shares = np.square(found.left_out).sum(axis=1)
+        exact = shares <= math.sqrt(TUNING.least_eigenvalue)
+        errors = found.errors
+        if errors is None:
+            return found
+        return replace(found, errors=replace(errors, allowance=np.zeros_like(errors.allowance)), estimable=exact)
+
+    def _noiseless_model(self, theta: FloatArray) -> Model:
+        huber = isinstance(self._loss, HuberLoss) and not isinstance(self._loss, SquaredLoss)
+        return self._model(theta, self._loss.threshold if huber else math.inf)
+
+    def _noiseless_information(self, model: Model, share: float) -> tuple[FloatArray, float]:
+        what, trace = f"the information matrix of {self._size:,} coefficients", self._largest_length() ** 2
+        if share:
+            return self._information(what, share, model, Weighing(), trace)
+        row_squared = 1 << _SQUARE_BITS
+        sums = self._source.total(InformationSum(self._at, self._loss, model, Weighing(), trace, row_squared))
+        return sums * (trace / row_squared), 0.0
+
+    def _largest_length(self) -> float:
+        """A bound on the norm of u, since no entry of z is larger than one."""
+        return float(np.linalg.norm(np.abs(self._at.matrix).sum(axis=1)))
+
+    def _largest_score(self, model: Model) -> float:
+        steepest = math.sqrt(2.0) if self._labels else 1.0 + float(np.abs(model.coefficients).sum())
+        return steepest * self._largest_length()
 
 
 # ---- Fits of the default model with standard errors.
-# Of the records one half, drawn at random without looking at them, chooses columns, coefficients to start from, and
-# clips. The other half steps on from there (:mod:`~taciturn.methods.inference.run`). Columns are hence independent
-# of the records that tell their coefficients, and what is estimated is the population's coefficients of these columns.
-# Where the caller fixed the columns there is nothing to choose, and all records do both.
+# Of the records one half, drawn at random without looking at them, chooses columns. The other half estimates their
+# coefficients. Columns are hence independent of the records that tell their coefficients, and what is estimated is the
+# population's coefficients of these columns. Where the caller fixed the columns there is nothing to choose, and all
+# records estimate.
 #
 # Privacy. One record is in one half. If neighbours differ in the first half, the second half acts on equal data and on
 # what the first half released. If they differ in the second half, the first half's releases have the same law. So the
@@ -268,18 +365,14 @@ class _Step:
 class InferenceResult:
     """What a fit with standard errors releases, in mapped units.
 
-    ``coefficients``, of shape (1, n_features + 1), are over all features, the intercept last; ``columns`` are those
-    of the model. Covariances and ``clarity`` are as in :class:`NewtonEstimate`; ``room`` is how far noise lets the
-    clip of residuals open, as a share of what it has to. ``n_steps`` counts all descents and the Newton step.
-    ``diagnoses`` are what releases say against bounds or classes.
+    ``coefficients``, of shape (n_outputs, n_features + 1), are over all features, the intercept last; ``columns`` are
+    those of the model. ``estimate`` is that of the columns. ``n_steps`` counts those of both halves. ``diagnoses`` are
+    what releases say against bounds or classes.
     """
 
     coefficients: FloatArray
     columns: IndexArray
-    sampling: FloatArray | None
-    privacy: FloatArray | None
-    clarity: float
-    room: float
+    estimate: Estimate
     n_steps: int
     releases: tuple[Release, ...]
     diagnoses: tuple[Diagnosis, ...] = ()
@@ -289,34 +382,39 @@ class InferenceResult:
 def run_inference(plan: InferencePlan, source: Source, stream: Stream) -> InferenceResult:
     """Spend the budget of the plan on the records of a source, which holds the mapped target."""
     first_budget, second_budget = plan.open_filters()
-    first, second = _halves(plan, source, stream) if plan.split else (source, source)
-    with _half(plan, 1, first):
-        run = SparseRun(plan.start, first, stream.spawn("start"), first_budget)
-        model = run.fit(keep=1.0 - plan.start_share + CLIP_SHARE * plan.start_share)
-        mu = second_budget.mu * math.sqrt(1.0 if plan.split else 1.0 - plan.start_share)
-        clips = _clips(plan, run, model, first_budget.mu, mu)
+    problem, n_steps = plan.start.problem, 0
+    spends: tuple[Release, ...] = ()
+    diagnoses: tuple[Diagnosis, ...] = ()
+    second = source
+    if plan.split:
+        first, second = _halves(plan, source, stream)
+        with _half(plan, 1, first):
+            run = SparseRun(plan.start, first, stream.spawn("start"), first_budget)
+            model = run.fit()
+        columns = np.arange(problem.n_features) if model.columns is None else model.columns
+        n_steps, diagnoses = model.n_steps, run.releases.diagnoses
+        spends = list_spends(first_budget.spent(), half=1, diagnoses=diagnoses)
+    else:
+        fixed = plan.start.columns
+        columns = np.arange(problem.n_features) if fixed is None else np.array(fixed, dtype=np.intp)
     with _half(plan, 2, second):
-        releases = Releases(second_budget, plan.start.problem.relation, second, stream.spawn("step"))
-        descent = Descent(plan.start, second, releases, stream, mu)
-        if model.n_columns or plan.start.problem.intercept:
-            # One step pays with what remains of the budget; without privacy there are as many as it takes.
-            step = _Step(descent, model, clips)
-            estimate = step.run() if releases.private else step.run_noiseless()
-            if clips.room < TUNING.least_room:
-                estimate = NewtonEstimate(model, None, None, estimate.clarity)
+        releases = Releases(second_budget, problem.relation, second, stream.spawn("step"))
+        if columns.size or problem.intercept:
+            estimation = _Estimation(plan, second, releases, second_budget.mu, columns)
+            estimate = estimation.run() if releases.private else estimation.run_noiseless()
         else:
             # There is nothing to estimate, and the budget is spent all the same.
             release_constant(plan.start, releases, second_budget.remaining)
-            estimate = NewtonEstimate(model, None, None, 0.0)
-    diagnoses = run.releases.diagnoses
-    spends = list_spends(first_budget.spent(), half=1 if plan.split else None, diagnoses=diagnoses)
-    if plan.split:
-        spends += list_spends(second_budget.spent(), half=2)
-    columns = np.arange(plan.start.problem.n_features) if model.columns is None else model.columns
-    return InferenceResult(
-        spread_coefficients(plan.start, estimate.model), columns, estimate.sampling, estimate.privacy,
-        estimate.clarity, clips.room / TUNING.least_room, estimate.model.n_steps, spends, diagnoses,
-    )  # fmt: skip
+            empty = np.zeros((problem.n_outputs, 0))
+            estimate = Estimate(empty, None, np.zeros(0, dtype=bool), np.zeros((0, 0)), "empty")
+    if not plan.split:
+        diagnoses = releases.diagnoses
+    spends += list_spends(second_budget.spent(), half=2 if plan.split else None, diagnoses=releases.diagnoses)
+    coefficients = np.zeros((problem.n_outputs, problem.n_features + 1))
+    coefficients[:, columns] = estimate.coefficients[:, : columns.size]
+    if problem.intercept:
+        coefficients[:, -1] = estimate.coefficients[:, -1]
+    return InferenceResult(coefficients, columns, estimate, n_steps + 1, spends, diagnoses)
 
 
 def _half(plan: InferencePlan, label: int, source: Source) -> AbstractContextManager[None]:
@@ -346,33 +444,3 @@ def _halves(plan: InferencePlan, source: Source, stream: Stream) -> tuple[Source
             first = np.zeros(n_slots, dtype=bool)
             first[np.argsort(draws.words(n_slots), kind="stable")[: plan.start.problem.n_records]] = True
     return source.divide(first)
-
-
-def _clips(plan: InferencePlan, run: SparseRun, model: ColumnModel, first_mu: float, mu: float) -> Clips:
-    """Clips of the step: large quantiles of row norms and of residuals of the records that the start was fitted to."""
-    start, releases = plan.start, run.releases
-    widest = 2.0 * math.sqrt(max(model.n_columns, 1))
-    measures = start.regression and not start.huber
-    share = (0.5 if measures else 1.0) * (releases.remaining - (1.0 - plan.start_share))
-    slack = TUNING.ranks / (start.problem.n_records * first_mu * math.sqrt(share))
-    quantile = max(min(1.0 - slack, TUNING.quantile), TUNING.least_quantile)
-    norms = RowNorms(start.loss_at(1.0), model.columns, model.centre)
-    norm = releases.row_norm("a large quantile of row norms", share, norms, widest, quantile)
-    if not measures:
-        return Clips(norm if releases.private else widest, model.size)
-    clipping = replace(run.descent.clipping(model, norm, TUNING.most_clip), product_bound=1)
-    what = "a large quantile of residuals"
-    magnitudes = ResidualMagnitudes(clipping, model.coefficients(clipping.constant))
-    share = releases.remaining - (1.0 - plan.start_share)
-    typical = min(2.0 * model.size, TUNING.most_clip)
-    clip = releases.quantile(
-        what, share, magnitudes, TUNING.least_clip, TUNING.most_clip, quantile=quantile, typical=typical
-    )
-    if not releases.private:
-        return Clips(widest, clip)
-    # Residuals may be longer-tailed than their quantile tells: the clip opens where that costs little.
-    per_column = plan.n_step_rows / max(model.n_columns + start.problem.intercept, 1)
-    of_gradient = TUNING.noise_per_error * mu * math.sqrt(SQUARED_STEP.gradient * per_column)
-    of_scores = math.sqrt(TUNING.noise_per_score * mu * math.sqrt(SCORE_SHARE) * per_column)
-    room = min(of_gradient, of_scores) * TUNING.deviation_per_median * model.size / clip
-    return Clips(norm, min(clip * min(max(room, 1.0), TUNING.most_room), TUNING.most_clip), room)

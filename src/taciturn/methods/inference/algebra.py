@@ -1,0 +1,241 @@
+r"""What is computed from released sums: coordinates, steps, what is estimable, and errors. No data are seen here.
+
+*Whitening.* A Gram matrix G of rows u, released with noise, says how much the data know about each direction. With the
+eigenvalues l and eigenvectors of G, coordinates change by :math:`(l_{\max} / l)^{1/2}` along the eigenvectors, so that
+rows have about the same second moment everywhere. Eigenvalues within the noise count as large as the noise. The next
+Gram matrix is released in the new coordinates, where its noise is small beside what was hidden before.
+
+*Estimability.* Coefficients are :math:`\beta = A^\top \theta`, with information :math:`A^{-1} H A^{-\top}`. Directions
+of :math:`\beta` whose information is within the noise of H are left out: :math:`\beta` is held in the complement of
+their span, whose basis is N. A coefficient has an interval where its share in N is small beside its error.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from scipy.special import expit, ndtri, softmax
+from scipy.stats import qmc
+
+from taciturn.core.validation import BoolArray, FloatArray
+
+# Nodes for integrals over normal margins, in one dimension and in several.
+_HERMITE_NODES, _SOBOL_NODES = 24, 512
+# Steps of the solver, the longest one and the largest deviation of margins.
+_MOST_STEPS, _LONGEST_STEP, _LARGEST_DEVIATION = 25, 1.0, 6.0
+# Ridge of the solver, in units of the largest curvature of a label, and when it ends.
+_RIDGE, _LEAST_STEP = 2.5e-4, 1e-6
+
+
+def noise_norm(deviation: float, width: int) -> float:
+    """About the spectral norm of symmetric noise with a deviation on the diagonal."""
+    return deviation * math.sqrt(2.0 * width)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Whitening:
+    """Coordinates u = A z, and the projection on directions of u that a Gram matrix showed clear of its noise."""
+
+    matrix: FloatArray
+    clear: FloatArray
+
+    @classmethod
+    def start(cls, width: int) -> Whitening:
+        """Those of the rows themselves."""
+        return cls(np.eye(width), np.zeros((width, width)))
+
+    def refine(self, gram: FloatArray, deviation: float, most: float) -> Whitening:
+        """The coordinates after a Gram matrix of these was released.
+
+        A direction is stretched while noise hides it, and once more when it is clear; then by ``most`` at most. A small
+        moment there means that long rows weigh less, not that rows are short.
+        """
+        values, vectors = np.linalg.eigh(gram)
+        floor = noise_norm(deviation, len(gram))
+        floored = np.maximum(values, floor)
+        factors = np.sqrt(floored[-1] / floored)
+        known = np.einsum("ij,ik,kj->j", vectors, self.clear, vectors)
+        factors = np.where(known > 0.5, np.minimum(factors, most), factors)
+        change = (vectors * factors) @ vectors.T
+        return Whitening(change @ self.matrix, (vectors * (values > floor)) @ vectors.T)
+
+
+# ---- First steps of labels: solved in a model of rows that are normal.
+
+
+@cache
+def _nodes(n_outputs: int) -> tuple[FloatArray, FloatArray]:
+    """Standard normal nodes and their weights, public and the same for every fit."""
+    if n_outputs == 1:
+        nodes, weights = np.polynomial.hermite_e.hermegauss(_HERMITE_NODES)
+        return nodes[:, None], weights / weights.sum()
+    points = qmc.Sobol(n_outputs, scramble=True, seed=0).random(_SOBOL_NODES)
+    return ndtri(points), np.full(_SOBOL_NODES, 1.0 / _SOBOL_NODES)
+
+
+class NormalDesign:
+    """Rows u that are normal with a second moment: expected scores and information of labels at coefficients theta.
+
+    ``gram`` is the weighted sum of u u'. ``constant`` says which combination of u is the constant 1, None without an
+    intercept: then rows have mean zero, and ``total`` is their number. ``coding`` is as in a
+    :class:`~taciturn.methods.inference.whitened.Model`, and theta has one row per row of it.
+    """
+
+    def __init__(
+        self, gram: FloatArray, constant: FloatArray | None, total: float, coding: FloatArray | None = None
+    ) -> None:
+        if constant is not None:
+            total = max(float(constant @ gram @ constant), 1e-9)
+            self._mean: FloatArray = gram @ constant / total
+        else:
+            self._mean = np.zeros(len(gram))
+        values, vectors = np.linalg.eigh(gram / total - np.outer(self._mean, self._mean))
+        self._covariance = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        self._gram, self._total, self._coding = gram, total, coding
+
+    def size(self, theta: FloatArray) -> float:
+        """The root mean square of margins."""
+        return math.sqrt(max(float(np.einsum("ki,ij,kj->", theta, self._gram, theta)) / self._total, 0.0))
+
+    def _at(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Weights of nodes, probabilities of all classes, rows given margins, and the covariance of what is left."""
+        nodes, weights = _nodes(len(theta))
+        shared = self._covariance @ theta.T
+        values, vectors = np.linalg.eigh(theta @ shared)
+        values = np.maximum(values, 1e-12)
+        margins = nodes * np.sqrt(values) @ vectors.T
+        regression = shared @ (vectors / values) @ vectors.T
+        rows = self._mean + margins @ regression.T
+        margins = margins + theta @ self._mean
+        if self._coding is None:
+            probabilities = np.column_stack((expit(-margins), expit(margins)))
+        else:
+            probabilities = softmax(margins @ self._coding, axis=1)
+        return weights, probabilities, rows, self._covariance - regression @ shared.T
+
+    @property
+    def _outputs(self) -> FloatArray:
+        """What probabilities of classes are multiplied with."""
+        return np.array([[0.0, 1.0]]) if self._coding is None else self._coding
+
+    def score(self, theta: FloatArray) -> FloatArray:
+        """The expected sum of coded probabilities times rows, one row per output."""
+        weights, probabilities, rows, _ = self._at(theta)
+        return self._total * np.einsum("g,gk,gi->ki", weights, probabilities @ self._outputs.T, rows)
+
+    def information(self, theta: FloatArray) -> FloatArray:
+        """The expected information over all outputs, a square matrix."""
+        weights, probabilities, rows, rest = self._at(theta)
+        curvature = probabilities[:, :, None] * (np.eye(probabilities.shape[1]) - probabilities[:, None, :])
+        curvature = np.einsum("g,ka,gab,lb->gkl", weights, self._outputs, curvature, self._outputs)
+        found = np.einsum("gkl,gi,gj->kilj", curvature, rows, rows)
+        found += np.einsum("kl,ij->kilj", curvature.sum(axis=0), rest)
+        matrix: FloatArray = self._total * found.reshape(theta.size, theta.size)
+        return 0.5 * (matrix + matrix.T)
+
+    def solve(self, theta: FloatArray, gradient: FloatArray) -> FloatArray:
+        """Coefficients whose expected score is that at ``theta`` less the gradient, by damped Newton steps."""
+        goal, found = self.score(theta) - gradient, theta.copy()
+        ridge = _RIDGE * np.kron(np.eye(len(theta)), self._gram)
+        for _ in range(_MOST_STEPS):
+            step = np.linalg.solve(self.information(found) + ridge, (goal - self.score(found)).ravel())
+            step = step.reshape(theta.shape)
+            length = self.size(step)
+            found = found + step * min(1.0, _LONGEST_STEP / max(length, 1e-12))
+            found = found * min(1.0, _LARGEST_DEVIATION / max(self.size(found), 1e-12))
+            if length < _LEAST_STEP:
+                break
+        return found
+
+
+# ---- What is identified.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Span:
+    """Directions of theta that are identified, with their information, and those of coefficients that are not.
+
+    ``basis`` has orthogonal columns in which the information matrix is diagonal with ``information`` on the diagonal.
+    ``left_out`` is an orthonormal basis N of coefficients of z.
+    """
+
+    basis: FloatArray
+    information: FloatArray
+    left_out: FloatArray
+
+    @classmethod
+    def of(cls, matrix: FloatArray, information: FloatArray, threshold: float) -> Span:
+        """The span in coordinates ``matrix``, in which every direction has more information than a threshold."""
+        size = len(information)
+        inverse = np.linalg.inv(matrix)
+        # Eigenvectors of the information on coefficients, in which noise along stretched directions is small; those of
+        # the matrix itself, mapped back, would leak into coefficients that are well known.
+        _, of_coefficients = np.linalg.eigh(inverse @ information @ inverse.T)
+        values = np.linalg.eigvalsh(information)
+        for n_left in range(int(np.count_nonzero(values <= threshold)), size):
+            left_out = of_coefficients[:, :n_left]
+            complement = np.linalg.qr(matrix @ left_out, mode="complete")[0][:, n_left:]
+            found, vectors = np.linalg.eigh(complement.T @ information @ complement)
+            if found[0] > threshold:
+                return cls(complement @ vectors, found, left_out)
+        return cls(np.zeros((size, 0)), np.zeros(0), np.eye(size))
+
+    @property
+    def inverse(self) -> FloatArray:
+        """The inverse of the information within the span."""
+        return (self.basis / self.information) @ self.basis.T
+
+    def project(self, theta: FloatArray) -> FloatArray:
+        """The part of coefficients in the span."""
+        return self.basis @ (self.basis.T @ theta)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Noise:
+    """Deviations of the noise in the information matrix, the gradient and the matrix of scores."""
+
+    information: float
+    gradient: float
+    scores: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Errors:
+    """Variances of coefficients from the sample and from noise, degrees of freedom, and what may be left out of them.
+
+    ``allowance`` is a bound on what the directions that are not identified add to a coefficient.
+    """
+
+    sampling: FloatArray
+    privacy: FloatArray
+    degrees: FloatArray
+    allowance: FloatArray
+
+    def estimable(self, most: float, least_degrees: float) -> BoolArray:
+        """Where the allowance is at most a multiple of the standard error, and degrees of freedom are enough."""
+        deviation = np.sqrt(self.sampling + self.privacy)
+        return (self.allowance <= most * deviation) & (self.degrees >= least_degrees) & (deviation > 0.0)
+
+
+def errors_of(
+    matrix: FloatArray, shown: FloatArray, span: Span, step: FloatArray, scores: FloatArray, noise: Noise, most: float
+) -> Errors:
+    """Errors of the coefficients shown' beta, beta = matrix' theta, after a step; ``most`` bounds the norm of beta."""
+    size = len(matrix)
+    values, vectors = np.linalg.eigh(scores)
+    middle = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    spread = 0.5 * noise.information**2 * (float(step @ step) * np.eye(size) + np.outer(step, step))
+    spread += noise.gradient**2 * np.eye(size)
+    # A margin for few records: the step depends on the noise of the matrix that it is solved in.
+    kept = max(span.information.size, 1)
+    inflation = 1.0 + noise.information**2 * float((1.0 / span.information).sum()) ** 2 / (2.0 * kept)
+    columns = span.inverse @ matrix @ shown
+    sampling = np.einsum("ij,ik,kj->j", columns, middle, columns) * inflation
+    privacy = np.einsum("ij,ik,kj->j", columns, spread, columns) * inflation
+    relative = noise.scores * np.square(columns).sum(axis=0) * inflation / np.maximum(sampling + privacy, 1e-300)
+    degrees = 2.0 / np.maximum(np.square(relative), 1e-300)
+    allowance = most * np.sqrt(np.square(span.left_out.T @ shown).sum(axis=0))
+    return Errors(sampling, privacy, degrees, allowance)

@@ -1,0 +1,473 @@
+r"""Sums over records in whitened coordinates: rows u = A z of public A, weighted by what rows alone say.
+
+z is a row with a constant 1 last, where the model has an intercept, and A was made of earlier releases. Coefficients
+:math:`\theta` of u are coefficients :math:`\beta = A^\top \theta` of z. Margins are :math:`z^\top \beta`.
+
+Records are weighted and not cut, by numbers that never look at a target: with :math:`\|\psi\|` at most s(u) for every
+target and a curvature of trace at most c(u),
+
+.. math:: w = \min(1, B / a)\, \min(1, h / q), \qquad a = s(u) \|u\|, \; q = c(u) \|u\|^2 ,
+
+so that :math:`\|w \psi u\| \le B` and the trace of :math:`w \phi'' u u^\top` is at most h. Of a person with several rows
+a, q and the terms are means over its rows, and the weight is one for all of them. A weight that looked at targets, as a
+clip of a person's sum does, would move what is estimated.
+
+Everything is a function of one record, to the last bit, in any block and place: rows u are integers from exact
+products, weights are quotients of these, and vectors are rounded to integers whose norms are checked before they are
+added.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from taciturn.core.validation import FRACTION_BITS, ONE, BoolArray, FloatArray, IndexArray, IntArray, NumberArray
+from taciturn.data.persons import PersonRows
+from taciturn.engines.interface import Block
+from taciturn.kernels.gradients import logistic_numpy, softmax_numpy
+from taciturn.losses import Loss
+from taciturn.methods.clipped_records import LatticeCoefficients, whole_persons
+
+# Products of A and z are exact doubles.
+_EXACT_BITS = 53
+# Squared norms of u fit 64 bits.
+_SQUARE_BITS = 62
+# Entries of the rows that are looked at at once.
+_PIECE_ENTRIES = 1 << 17
+# Measures of a person's rows are whole numbers of this part of their bound, up to a limit that no row should reach.
+_MEASURE_UNIT, _LARGEST_MEASURE = 2.0**-12, 2.0**20
+# Terms of a person's rows are whole numbers of this part of their bound, so that their sums are exact.
+_TERM_BITS = 45
+# Covers the rounding of products and quotients: bounds on integers hold exactly, which is checked besides.
+_ROOM = 1.0 - 2.0**-28
+# Nothing is shorter, in units of u.
+_LEAST = 2.0**-200
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coordinates:
+    """Rows u = A z on a lattice.
+
+    ``columns`` are the features (None for all ``n_features``); z has a constant 1 last if ``intercept``. ``integers``
+    are those of A, integer-valued doubles; a unit of them is ``2**-log2_scale``, and products lose ``dropped`` bits.
+    """
+
+    columns: IndexArray | None
+    n_features: int
+    intercept: bool
+    integers: FloatArray
+    log2_scale: int
+    dropped: int
+
+    @classmethod
+    def of(cls, matrix: FloatArray, columns: IndexArray | None, *, intercept: bool) -> Coordinates:
+        """Those of a square matrix, rounded so that products are exact."""
+        width = len(matrix)
+        largest = float(np.abs(matrix).sum(axis=1).max())
+        log2_scale = _EXACT_BITS - FRACTION_BITS - 1 - math.frexp(largest)[1]
+        integers = np.rint(np.ldexp(matrix, log2_scale))
+        # Entries of u stay below 2**kept, and their squares add up to less than 2**62.
+        kept = (_SQUARE_BITS - math.ceil(math.log2(width))) // 2 - 1
+        return cls(columns, width - intercept, intercept, integers, log2_scale, max(_EXACT_BITS - kept, 0))
+
+    @property
+    def width(self) -> int:
+        """Coefficients of one output."""
+        return self.n_features + self.intercept
+
+    @property
+    def matrix(self) -> FloatArray:
+        """A, as it is after rounding."""
+        return np.ldexp(self.integers, -self.log2_scale)
+
+    @property
+    def unit(self) -> float:
+        """What one unit of u is."""
+        return 2.0 ** (self.dropped - self.log2_scale - FRACTION_BITS)
+
+    def rows(self, z: FloatArray) -> FloatArray:
+        """The integers of u for rows z in lattice units."""
+        return np.rint(np.ldexp(z @ self.integers.T, -self.dropped))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """A loss, the coefficients beta that margins are taken at, and a clip of the residuals of numbers.
+
+    ``coefficients`` have one row: of numbers, or of the second of two classes; or one row per class. Derivatives in the
+    margins of K classes add up to zero. ``coding`` has K - 1 orthonormal rows that do so too, and derivatives are taken
+    along these, None for a single margin. ``clip`` is in mapped units; labels need none.
+    """
+
+    loss: Loss
+    coefficients: FloatArray
+    coding: FloatArray | None = None
+    clip: float = math.inf
+
+    @property
+    def n_outputs(self) -> int:
+        """Derivatives of one record."""
+        return 1 if self.coding is None else len(self.coding)
+
+    @property
+    def pairs(self) -> list[tuple[int, int, FloatArray]]:
+        r"""Pairs of classes, and the direction t of each.
+
+        The curvature of labels is :math:`\mathrm{diag}(\pi) - \pi \pi^\top = \sum_{k < l} \pi_k \pi_l t t^\top`.
+        """
+        if self.coding is None:
+            return [(0, 1, np.ones(1))]
+        n_classes = self.coding.shape[1]
+        return [(k, l, self.coding[:, k] - self.coding[:, l]) for l in range(n_classes) for k in range(l)]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some rows of a block in whitened coordinates, whole persons where rows belong to some."""
+
+    at: Coordinates
+    z: FloatArray
+    target: NumberArray
+    present: BoolArray
+    persons: PersonRows | None
+
+    @cached_property
+    def u(self) -> FloatArray:
+        """Integers, exact."""
+        return self.at.rows(self.z)
+
+    @cached_property
+    def lengths(self) -> FloatArray:
+        """Norms of u in its own units, 0 for null rows."""
+        integers = self.u.astype(np.int64)
+        squares: IntArray = np.einsum("ij,ij->i", integers, integers)
+        return np.sqrt(squares.astype(np.float64)) * (self.at.unit * self.present)
+
+    def margins(self, coefficients: FloatArray) -> FloatArray:
+        """One column per output."""
+        on_lattice = LatticeCoefficients.of(coefficients, ONE if self.at.intercept else 0, None)
+        products = self.z[:, : self.at.n_features] @ on_lattice.integers.T
+        return products * on_lattice.unit + on_lattice.constants
+
+    def probabilities(self, model: Model) -> FloatArray:
+        """Of the classes, one column each."""
+        margins = self.margins(model.coefficients)
+        if model.coding is not None:
+            return softmax_numpy(margins)
+        second = logistic_numpy(margins[:, 0])
+        return np.column_stack((1.0 - second, second))
+
+    def residuals(self, model: Model) -> FloatArray:
+        """Margin less target, for numbers."""
+        return self.margins(model.coefficients)[:, 0] - np.asarray(self.target, dtype=np.float64) / ONE
+
+    def _class_weights(self, model: Model) -> FloatArray:
+        """Weights of the classes of the records; of null ones, which add nothing, any."""
+        n_classes = 2 if model.coding is None else model.coding.shape[1]
+        return model.loss.class_weights(n_classes)[np.maximum(np.asarray(self.target, dtype=np.int64), 0)]
+
+    def derivatives(self, model: Model) -> FloatArray:
+        """Of the loss in the margins, clipped for numbers; one column per output."""
+        if not model.loss.labelled:
+            return np.clip(self.residuals(model), -model.clip, model.clip)[:, None]
+        codes, probabilities = np.asarray(self.target, dtype=np.int64), self.probabilities(model)
+        if model.coding is None:
+            return ((probabilities[:, 1] - (codes == 1)) * self._class_weights(model))[:, None]
+        found = np.zeros((codes.size, model.n_outputs))
+        # In the order of the classes: a product of matrices may add up in another order in another block.
+        for k, column in enumerate(model.coding.T):
+            found += (probabilities[:, k] - (codes == k))[:, None] * column
+        return found * self._class_weights(model)[:, None]
+
+    def steepness(self, model: Model) -> FloatArray:
+        """The largest norm that derivatives can have, over all targets."""
+        if not model.loss.labelled:
+            return np.full(len(self.z), model.clip)
+        probabilities = self.probabilities(model)
+        weights = model.loss.class_weights(probabilities.shape[1])
+        if model.coding is None:
+            return np.maximum(weights[0] * probabilities[:, 1], weights[1] * probabilities[:, 0])
+        rest, largest = np.ones(len(probabilities)), np.zeros(len(probabilities))
+        for column in probabilities.T:
+            rest += np.square(column)
+        for weight, column in zip(weights, probabilities.T, strict=True):
+            largest = np.maximum(largest, weight**2 * (rest - 2.0 * column))
+        return np.sqrt(largest)
+
+    def curvatures(self, model: Model) -> FloatArray:
+        """Of the loss, one column per pair of classes."""
+        if not model.loss.labelled:
+            inside = np.abs(self.residuals(model)) <= model.clip if _bends(model.loss) else np.ones(len(self.z))
+            return np.asarray(inside, dtype=np.float64)[:, None]
+        probabilities = self.probabilities(model)
+        found = np.column_stack([probabilities[:, k] * probabilities[:, l] for k, l, _ in model.pairs])
+        return found * self._class_weights(model)[:, None]
+
+    def traces(self, model: Model) -> FloatArray:
+        """The largest trace of the curvature in the margins, over all targets."""
+        if not model.loss.labelled:
+            return np.ones(len(self.z))
+        probabilities = self.probabilities(model)
+        if model.coding is None:
+            return probabilities[:, 0] * probabilities[:, 1]
+        total = np.zeros(len(probabilities))
+        for column in probabilities.T:
+            total += column * (1.0 - column)
+        return total
+
+    def means(self, measure: FloatArray, bound: float) -> FloatArray:
+        """A measure of rows over its bound: for each record its own, for each person the mean over its rows."""
+        shares = measure / bound
+        if self.persons is None:
+            return shares
+        whole = np.ceil(np.minimum(shares, _LARGEST_MEASURE) / _MEASURE_UNIT).astype(np.int64)
+        return self.persons.totals(whole).astype(np.float64) * _MEASURE_UNIT / self.persons.counts
+
+    def spread(self, by_record: FloatArray) -> FloatArray:
+        """One number per row from one per record."""
+        return by_record if self.persons is None else np.repeat(by_record, self.persons.counts)
+
+    @property
+    def counts(self) -> FloatArray | float:
+        """How many rows the record of each row has."""
+        return 1.0 if self.persons is None else self.persons.of_rows.astype(np.float64)
+
+    def totals(self, terms: FloatArray) -> FloatArray:
+        """Sums of the terms of each record, which are at most one in norm together; exact for persons."""
+        if self.persons is None:
+            return terms
+        return np.ldexp(self.persons.totals(np.rint(np.ldexp(terms, _TERM_BITS))), -_TERM_BITS)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weighing:
+    """A rule for weights of records, one per record: all 1, for sums without noise."""
+
+    def weights(self, rows: Rows) -> FloatArray:
+        """Numbers in [0, 1]."""
+        return np.ones(len(rows.z) if rows.persons is None else rows.persons.counts.size)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LengthWeighing(Weighing):
+    """Weights from lengths: the mean of w |u| is at most ``norm``, that of w |u|^2 at most ``room * norm**2``."""
+
+    norm: float
+    room: float
+
+    @property
+    def trace(self) -> float:
+        """The bound on the trace of a record's term in a Gram matrix."""
+        return self.room * self.norm**2
+
+    def weights(self, rows: Rows) -> FloatArray:
+        """``min(1, R / a) min(1, k R a / q)``: for a single row both factors are powers of R / |u|."""
+        lengths = rows.means(rows.lengths, self.norm)
+        squares = rows.means(np.square(rows.lengths), self.norm**2)
+        first = 1.0 / np.maximum(lengths, 1.0)
+        return first * np.minimum(1.0, self.room * lengths / np.maximum(squares, _LEAST)) * _ROOM
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreWeighing(Weighing):
+    """Weights of labels: norms of scores are at most ``score`` for every label, traces of information ``trace``."""
+
+    model: Model
+    score: float
+    trace: float = math.inf
+
+    def weights(self, rows: Rows) -> FloatArray:
+        """``min(1, B / a) min(1, h / q)``."""
+        found = 1.0 / np.maximum(rows.means(rows.steepness(self.model) * rows.lengths, self.score), 1.0)
+        if math.isfinite(self.trace):
+            squares = rows.traces(self.model) * np.square(rows.lengths)
+            found /= np.maximum(rows.means(squares, self.trace), 1.0)
+        return found * _ROOM
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WhitenedTask:
+    """What tasks in whitened coordinates share."""
+
+    at: Coordinates
+    loss: Loss
+
+    @property
+    def columns(self) -> IndexArray | None:
+        """The features that are read."""
+        return self.at.columns
+
+    def pieces(self, block: Block) -> Iterator[Rows]:
+        """The rows of a block, some at a time."""
+        design, step = block.design(self.at.columns, "csr"), max(1, _PIECE_ENTRIES // max(self.at.width, 1))
+        parts: Iterator[tuple[PersonRows | None, int, int]]
+        if block.persons is None:
+            parts = ((None, start, min(start + step, block.n_rows)) for start in range(0, block.n_rows, step))
+        else:
+            parts = whole_persons(block.persons, step)
+        for persons, start, stop in parts:
+            z = np.empty((stop - start, self.at.width))
+            z[:, : self.at.n_features] = design.dense_rows(start, stop)
+            z[:, self.at.n_features :] = ONE
+            target = block.target[start:stop]
+            yield Rows(self.at, z, target, self.loss.present(target), persons)
+
+
+# ---- Numbers of rows, for private quantiles.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _WhitenedStatistic(WhitenedTask):
+    """One number per row that is not null; of rows of persons all are listed, NaN for a null row."""
+
+    def of_rows(self, rows: Rows) -> FloatArray:
+        """The numbers of some rows."""
+        raise NotImplementedError
+
+    def values(self, block: Block) -> FloatArray:
+        """The numbers of a block."""
+        found = [np.where(rows.present, self.of_rows(rows), np.nan) for rows in self.pieces(block)]
+        values = np.concatenate(found) if found else np.zeros(0)
+        return values if block.persons is not None else values[~np.isnan(values)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lengths(_WhitenedStatistic):
+    """Norms of u."""
+
+    def of_rows(self, rows: Rows) -> FloatArray:
+        """The norms of some rows."""
+        return rows.lengths
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Residuals(_WhitenedStatistic):
+    """Absolute residuals of numbers."""
+
+    model: Model
+
+    def of_rows(self, rows: Rows) -> FloatArray:
+        """The residuals of some rows."""
+        return np.abs(rows.residuals(self.model))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Traces(_WhitenedStatistic):
+    """The largest traces of the information of rows, over all targets."""
+
+    model: Model
+
+    def of_rows(self, rows: Rows) -> FloatArray:
+        """The traces of some rows."""
+        return rows.traces(self.model) * np.square(rows.lengths)
+
+
+# ---- Sums of vectors and of outer products, which are integers within their bounds.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InformationSum(WhitenedTask):
+    """The sum of w phi'' u u' over all outputs, ``row_squared`` standing for a bound ``trace`` on a record's trace.
+
+    A record adds one vector per pair of classes, and their squared norms add up to no more than ``row_squared``.
+    """
+
+    model: Model
+    weighing: Weighing
+    trace: float
+    row_squared: int
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        size, pairs = self.model.n_outputs * self.at.width, self.model.pairs
+        total = np.zeros((size, size), dtype=np.int64)
+        for rows in self.pieces(block):
+            # Less what rounding adds to the norm of all vectors of a record together, at most.
+            largest = math.sqrt(self.row_squared) - 0.5 * np.sqrt(size * len(pairs) * rows.counts)
+            scales = np.maximum(largest, 0.0) * (rows.present * (self.at.unit / math.sqrt(self.trace)))
+            shares = rows.spread(self.weighing.weights(rows)) / rows.counts
+            roots = np.sqrt(rows.curvatures(self.model) * shares[:, None]) * scales[:, None]
+            vectors = [
+                np.rint(root[:, None, None] * direction[:, None] * rows.u[:, None, :]).reshape(len(root), size)
+                for (_, _, direction), root in zip(pairs, roots.T, strict=True)
+            ]
+            squares = np.zeros(len(rows.z))
+            for vector in vectors:
+                squares += np.einsum("ij,ij->i", vector, vector)
+            if rows.persons is not None:
+                squares = rows.spread(rows.persons.totals(squares))
+            # Only measures beyond all reason could get here; the bound must not rest on that.
+            kept = squares <= self.row_squared
+            for vector in vectors:
+                total += _gram(vector[kept], self.row_squared)
+        return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ScoreTask(WhitenedTask):
+    """Scores w psi u of norm at most ``bound``, one vector per record over all outputs."""
+
+    model: Model
+    weighing: Weighing
+    bound: float
+
+    def scores(self, block: Block, norm: float) -> Iterator[FloatArray]:
+        """Scores as integers of norm at most ``norm``, some records at a time."""
+        for rows in self.pieces(block):
+            shares = rows.spread(self.weighing.weights(rows)) * rows.present / rows.counts * (self.at.unit / self.bound)
+            psi = rows.derivatives(self.model) * shares[:, None]
+            terms = (psi[:, :, None] * rows.u[:, None, :]).reshape(len(psi), -1)
+            vectors = np.rint(rows.totals(terms) * max(norm - 0.5 * math.sqrt(terms.shape[1]), 0.0))
+            vectors[np.einsum("ij,ij->i", vectors, vectors) > norm**2 * (1.0 - 2.0**-40)] = 0.0
+            yield vectors
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreSum(_ScoreTask):
+    """The sum of scores, ``norm`` standing for their bound."""
+
+    norm: int
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        total = np.zeros(self.model.n_outputs * self.at.width, dtype=np.int64)
+        for vectors in self.scores(block, self.norm):
+            total += vectors.astype(np.int64).sum(axis=0)
+        return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreProducts(_ScoreTask):
+    """The sum of outer products of scores, ``row_squared`` standing for the square of their bound."""
+
+    row_squared: int
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        size = self.model.n_outputs * self.at.width
+        total = np.zeros((size, size), dtype=np.int64)
+        for vectors in self.scores(block, math.sqrt(self.row_squared)):
+            total += _gram(vectors, self.row_squared)
+        return total
+
+
+def _bends(loss: Loss) -> bool:
+    """Whether a loss of numbers is linear beyond a threshold."""
+    return math.isfinite(loss.lipschitz(math.inf))
+
+
+def _gram(vectors: FloatArray, row_squared: int) -> IntArray:
+    """The Gram matrix of integer rows whose squared norms are within a bound, exactly."""
+    width = vectors.shape[1]
+    total = np.zeros((width, width), dtype=np.int64)
+    # Sums over so many rows stay below 2**53, where doubles are exact.
+    step = max(1, (1 << _EXACT_BITS) // row_squared)
+    for start in range(0, len(vectors), step):
+        part = vectors[start : start + step]
+        total += (part.T @ part).astype(np.int64)
+    return total

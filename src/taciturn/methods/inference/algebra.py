@@ -178,10 +178,15 @@ class Span:
         for n_left in range(int(np.count_nonzero(values <= threshold)), size):
             left_out = of_coefficients[:, :n_left]
             complement = np.linalg.qr(matrix @ left_out, mode="complete")[0][:, n_left:]
-            found, vectors = np.linalg.eigh(complement.T @ information @ complement)
-            if found[0] > threshold:
-                return cls(complement @ vectors, found, left_out)
+            found = cls._diagonal(complement, information, left_out)
+            if found.information[0] > threshold:
+                return found
         return cls(np.zeros((size, 0)), np.zeros(0), np.eye(size))
+
+    @property
+    def n_left_out(self) -> int:
+        """How many directions are not identified."""
+        return int(self.left_out.shape[1])
 
     @property
     def inverse(self) -> FloatArray:
@@ -191,6 +196,58 @@ class Span:
     def project(self, theta: FloatArray) -> FloatArray:
         """The part of coefficients in the span."""
         return self.basis @ (self.basis.T @ theta)
+
+    def separate(self, matrix: FloatArray, n_records: int, stretch: float) -> FloatArray:
+        """Coordinates in which the span comes first, with a second moment of one, and what is left out last."""
+        kept = (self.basis * np.sqrt(n_records / self.information)).T @ matrix
+        return np.vstack((kept, stretch * self.left_out.T))
+
+    def recover(self, matrix: FloatArray, information: FloatArray, threshold: float) -> Span:
+        """The span after an information matrix was released in coordinates that :meth:`separate` gave.
+
+        Directions that were left out come back where they have more information, given the others, than a threshold.
+        """
+        size, n_left = len(matrix), self.n_left_out
+        kept, cross, left = information[:-n_left, :-n_left], information[:-n_left, -n_left:], information[-n_left:, -n_left:]
+        if np.linalg.eigvalsh(kept)[0] <= threshold:
+            return Span(np.zeros((size, 0)), np.zeros(0), np.eye(size))
+        values, vectors = np.linalg.eigh(left - cross.T @ np.linalg.solve(kept, cross))
+        found = values > threshold
+        basis = np.zeros((size, size - n_left + int(found.sum())))
+        basis[: size - n_left, : size - n_left] = np.eye(size - n_left)
+        basis[size - n_left :, size - n_left :] = vectors[:, found]
+        return Span._diagonal(basis, information, self.left_out @ vectors[:, ~found])
+
+    def renew(self, information: FloatArray, threshold: float) -> Span:
+        """The same span with another information matrix; nothing where that is not clear of a threshold."""
+        found = Span._diagonal(self.basis, information, self.left_out)
+        if self.information.size and found.information[0] > threshold:
+            return found
+        size = len(information)
+        return Span(np.zeros((size, 0)), np.zeros(0), np.eye(size))
+
+    @classmethod
+    def _diagonal(cls, basis: FloatArray, information: FloatArray, left_out: FloatArray) -> Span:
+        values, vectors = np.linalg.eigh(basis.T @ information @ basis)
+        return cls(basis @ vectors, values, left_out)
+
+    def sharpen(
+        self, matrix: FloatArray, information: FloatArray, sums: FloatArray, noise: Noise
+    ) -> tuple[Span, FloatArray]:
+        """The span after sums of rows times what is left out of them were released, one row per direction left out.
+
+        Directions move until these sums vanish along the span. Also returned is how far each coefficient's share in
+        them may be off: by the noise of the sums and, as in a step, by that of the information times the move.
+        """
+        size, n_left = len(matrix), self.n_left_out
+        moves = -(self.inverse @ sums.T)
+        spread = 0.5 * noise.information**2 * moves @ moves.T
+        spread += (n_left * noise.gradient**2 + 0.5 * noise.information**2 * float(np.square(moves).sum())) * np.eye(size)
+        columns = self.inverse @ matrix
+        uncertainty = np.sqrt(np.einsum("ij,ik,kj->j", columns, spread, columns))
+        left_out = np.linalg.qr(self.left_out + matrix.T @ moves)[0]
+        complement = np.linalg.qr(matrix @ left_out, mode="complete")[0][:, n_left:]
+        return Span._diagonal(complement, information, left_out), uncertainty
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -221,9 +278,9 @@ class Errors:
 
 
 def errors_of(
-    matrix: FloatArray, shown: FloatArray, span: Span, step: FloatArray, scores: FloatArray, noise: Noise, most: float
+    matrix: FloatArray, shown: FloatArray, span: Span, step: FloatArray, scores: FloatArray, noise: Noise
 ) -> Errors:
-    """Errors of the coefficients shown' beta, beta = matrix' theta, after a step; ``most`` bounds the norm of beta."""
+    """Errors of the coefficients shown' beta, beta = matrix' theta, after a step; the allowance is for |beta| = 1."""
     size = len(matrix)
     values, vectors = np.linalg.eigh(scores)
     middle = (vectors * np.maximum(values, 0.0)) @ vectors.T
@@ -237,5 +294,5 @@ def errors_of(
     privacy = np.einsum("ij,ik,kj->j", columns, spread, columns) * inflation
     relative = noise.scores * np.square(columns).sum(axis=0) * inflation / np.maximum(sampling + privacy, 1e-300)
     degrees = 2.0 / np.maximum(np.square(relative), 1e-300)
-    allowance = most * np.sqrt(np.square(span.left_out.T @ shown).sum(axis=0))
+    allowance = np.sqrt(np.square(span.left_out.T @ shown).sum(axis=0))
     return Errors(sampling, privacy, degrees, allowance)

@@ -56,7 +56,7 @@ class _Tuning:
     clarity: float = 4.0
     trace_per_column: float = 1.45
     label_trace_per_column: float = 2.5
-    most_trace_room: float = 6.0
+    most_trace_room: float = 3.0
 
     # ---- clips
     row_quantile: float = 0.8
@@ -65,10 +65,14 @@ class _Tuning:
     trace_quantile: float = 0.9
     trace_room: float = 1.3
     enough_for_large_rows: float = 150.0
+    least_row_room: float = 1.2
+    enough_for_long_rows: float = 500.0
     most_row_room: float = 1.5
     residual_quantile: float = 0.98
     least_residual_quantile: float = 0.8
-    ranks: float = 5.0
+    ranks: float = 10.0
+    # A clip is no smaller than this many deviations of normal residuals.
+    usual_reach: float = 2.63
     # Clips open until their noise is this share of the sampling variance.
     noise_share: float = 0.2
     score_noise: float = 0.15
@@ -79,6 +83,16 @@ class _Tuning:
     length_grid: tuple[float, float] = (0.02, 20.0)
     residual_grid: tuple[float, float] = (2.0**-10, 2.0)
     trace_grid: tuple[float, float] = (1e-3, 20.0)
+
+    # ---- directions that are not identified: a second information matrix, and sharpenings of them
+    second_share: float = 0.1
+    second_stretch: float = 1.5
+    sharpenings: int = 3
+    sharpening_share: float = 0.015
+    margin_room: float = 1.3
+    margin_grid: tuple[float, float] = (1e-6, 4.0)
+    # An uncertainty below this, over the root of the number of records, is small beside every standard error.
+    sharp: float = 0.02
 
     # ---- estimability
     most_allowance: float = 0.5
@@ -193,8 +207,8 @@ class InferencePlan:
         """What the choice of columns and their estimation draw on: a whole budget each."""
         problem = self.start.problem
         size = (min(problem.n_features, MOST_COLUMNS) + problem.intercept) * self.n_outputs
-        # Three rounds, a Gram matrix and two of all outputs at most, five gradients and a start.
-        values = 6 * size * (size + 1) // 2 + 5 * size + problem.n_outputs + 1
+        # Three rounds and four further matrices at most, five gradients, three sharpenings, and a start.
+        values = 7 * size * (size + 1) // 2 + 3 * size * size + 5 * size + problem.n_outputs + 1
         # Halves announce the same distance, so that they cost the same.
         first, second = (self.start.open_filter(values * DISTANCE_PER_VALUE) for _ in range(2))
         return first, second

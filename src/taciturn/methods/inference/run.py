@@ -42,9 +42,9 @@ from scipy.special import ndtri
 
 from taciturn.core.errors import DataError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import BoolArray, FloatArray, IndexArray
+from taciturn.core.validation import ONE, BoolArray, FloatArray, IndexArray
 from taciturn.engines.interface import ArraySource, Source
-from taciturn.losses import HuberLoss, SquaredLoss
+from taciturn.losses import SquaredLoss
 from taciturn.methods.descent import one_thread
 from taciturn.methods.diagnostics import Diagnosis
 from taciturn.methods.inference.algebra import Errors, Noise, NormalDesign, Span, Whitening, errors_of, noise_norm
@@ -52,9 +52,13 @@ from taciturn.methods.inference.plan import TUNING, InferencePlan
 from taciturn.methods.inference.whitened import (
     Coordinates,
     InformationSum,
+    Labels,
     Lengths,
     LengthWeighing,
+    MarginNorms,
+    Margins,
     Model,
+    Numbers,
     Residuals,
     ScoreProducts,
     ScoreSum,
@@ -64,6 +68,7 @@ from taciturn.methods.inference.whitened import (
 )
 from taciturn.methods.releases import Releases, list_spends
 from taciturn.methods.sparse.run import SparseRun, release_constant, residual_size
+from taciturn.methods.sums import RowStatistic
 from taciturn.privacy.claim import Release
 from taciturn.privacy.transcript import block_of_records, coupling, transcribing
 
@@ -104,6 +109,7 @@ class _Estimation:
         self._size = self._width * plan.n_outputs
         self._loss = problem.loss if self._labels else SquaredLoss()
         self._at = self._coordinates(np.eye(self._width))
+        self._bend: float | None = None
 
     def _coordinates(self, matrix: FloatArray) -> Coordinates:
         return Coordinates.of(matrix, self._columns, intercept=self._intercept)
@@ -114,8 +120,11 @@ class _Estimation:
         """Coefficients of z, one row per output."""
         return theta @ self._at.matrix
 
-    def _model(self, theta: FloatArray, clip: float = math.inf) -> Model:
-        return Model(self._loss, self._of_classes(self._beta(theta)), self._coding, clip)
+    def _model(self, theta: FloatArray) -> Model:
+        beta = self._of_classes(self._beta(theta))
+        if self._labels:
+            return Labels(beta, self._loss.class_weights(self._n_classes), self._coding)
+        return Numbers(beta) if self._bend is None else Numbers(beta, self._bend, bends=True)
 
     def _of_classes(self, beta: FloatArray) -> FloatArray:
         return beta if self._coding is None else self._coding.T @ beta
@@ -139,8 +148,8 @@ class _Estimation:
 
     # ---- releases
 
-    def _quantile(self, what: str, statistic: Lengths | Residuals | Traces, grid: tuple[float, float], q: float) -> float:
-        return self._releases.quantile(what, TUNING.quantile_share, statistic, *grid, quantile=q)
+    def _quantile(self, what: str, statistic: RowStatistic, grid: tuple[float, float], q: float) -> float:
+        return self._releases.quantile(what, TUNING.quantile_share, statistic, *grid, quantile=q, falls=True)
 
     def _length(self, what: str, quantile: float) -> float:
         root = math.sqrt(self._width)
@@ -160,7 +169,7 @@ class _Estimation:
 
     def _gram(self, what: str, share: float, weighing: LengthWeighing) -> tuple[FloatArray, float]:
         """The Gram matrix of weighted rows: the information of numbers."""
-        numbers = Model(SquaredLoss(), np.zeros((1, self._width)))
+        numbers = Numbers(np.zeros((1, self._width)))
         return self._information(what, share, numbers, weighing, weighing.trace)
 
     def _gradient(
@@ -171,7 +180,8 @@ class _Estimation:
         def terms(norm: int) -> ScoreSum:
             return ScoreSum(self._at, self._loss, model, weighing, bound, norm)
 
-        sums, deviation = self._releases.moments(what, share, terms, self._size, _FINEST_VECTOR)
+        n_values = model.n_outputs * self._width
+        sums, deviation = self._releases.moments(what, share, terms, n_values, _FINEST_VECTOR)
         return bound * sums.reshape(model.n_outputs, self._width), bound * deviation
 
     def _scores(self, model: Model, weighing: Weighing, bound: float) -> tuple[FloatArray, float]:
@@ -188,7 +198,7 @@ class _Estimation:
     def run(self) -> Estimate:
         """Spend the whole budget."""
         shares = self._shares = self._plan.allot(self._width - self._intercept, self._mu)
-        constants = release_constant(self._plan.start, self._releases, TUNING.start_share)
+        constants = self._constants(TUNING.start_share)
         whitening = Whitening.start(self._width)
         for number in range(1, shares.rounds + 1):
             norm = self._length(f"a quantile of row norms before Gram matrix {number}", TUNING.whitening_quantile)
@@ -198,37 +208,95 @@ class _Estimation:
             self._at = self._coordinates(whitening.matrix)
         return self._run_labels(constants) if self._labels else self._run_numbers(constants)
 
+    def _constants(self, share: float) -> FloatArray:
+        """Margins to start from; and the threshold of Huber's loss, if it is that."""
+        start = self._plan.start
+        constants = release_constant(start, self._releases, share)
+        if start.huber:
+            self._bend = residual_size(start, self._releases, round(float(constants[0]) * ONE), self._mu)
+        return constants
+
     def _run_numbers(self, constants: FloatArray) -> Estimate:
-        shares, t, n = self._shares, TUNING, self._n_records
-        last = shares.gradients[-1]
-        slack = t.ranks / (math.sqrt(t.quantile_share) * self._mu * n)
-        quantile = min(max(1.0 - slack, t.least_residual_quantile), t.residual_quantile)
+        shares, t, n, mu = self._shares, TUNING, self._n_records, self._mu
+        self._rank = min(
+            max(1.0 - t.ranks / (math.sqrt(t.quantile_share) * mu * n), t.least_residual_quantile), t.residual_quantile
+        )
         # In units of a residual's deviation, if errors are normal.
-        usual = float(ndtri(0.5 + 0.5 * quantile))
-        few = n * self._mu / self._width < t.enough_for_large_rows
-        norm = self._length("a large quantile of row norms", t.row_quantile if few else t.large_row_quantile)
-        # Rows get more space where noise allows, then residuals.
-        room = math.sqrt(t.noise_share * n * last) * self._mu / usual / norm / 2.0 / t.least_residual_room
-        room = min(max(room, 1.0), t.most_row_room)
-        weighing = LengthWeighing(norm * room, max(1.0, shares.trace_room / room**2))
-        what = f"the information matrix of {self._width:,} coefficients"
-        information, noise = self._gram(what, shares.information, weighing)
+        usual = float(ndtri(0.5 + 0.5 * self._rank))
+        least = max(t.least_residual_room, t.usual_reach / usual)
+        spent = self._releases.remaining
+        # Huber's loss has another matrix in the end, where it is known which residuals are beyond the threshold.
+        share = shares.information if self._bend is None else 0.5 * shares.information
+        weighing, information, noise = self._weighted_rows("the information matrix", share, usual * least)
         span = Span.of(self._at.matrix, information, self._threshold(noise))
-        theta = self._start(constants)
+        uncertainty = np.zeros(self._width)
+        if 0 < span.n_left_out < self._width:
+            weighing, noise, span, uncertainty = self._look_again(span, usual * least)
+        # What a second look took is taken from the gradients.
+        spent -= self._releases.remaining + shares.information + t.quantile_share
+        theta, total = self._start(constants), sum(shares.gradients)
         for number, share in enumerate(shares.gradients, 1):
-            model = self._model(theta)
-            what = f"a large quantile of residuals before step {number}"
-            size = self._quantile(what, Residuals(self._at, self._loss, model), t.residual_grid, quantile)
-            space = math.sqrt(t.noise_share * n * share) * self._mu / usual / weighing.norm
-            of_scores = math.sqrt(t.score_noise * n * self._mu * math.sqrt(t.score_share)) / usual / weighing.norm
-            clip = size * min(max(t.least_residual_room, min(space, of_scores)), t.most_residual_room)
-            model, bound = replace(model, clip=clip), weighing.norm * clip
+            share *= 1.0 - spent / total
+            model = Numbers(self._beta(theta), math.inf if self._bend is None else self._bend, self._bend is not None)
+            if self._bend is None:
+                what = f"a large quantile of residuals before step {number}"
+                size = self._quantile(what, Residuals(self._at, self._loss, model), t.residual_grid, self._rank)
+                space = math.sqrt(t.noise_share * n * share) * mu
+                space = min(space, math.sqrt(t.score_noise * n * mu * math.sqrt(t.score_share)))
+                space = min(max(least, space / (usual * weighing.norm)), t.most_residual_room)
+                model = replace(model, clip=size * space)
+            elif number == len(shares.gradients):
+                what = f"the information matrix of {self._width:,} coefficients before the last step"
+                half = 0.5 * shares.information
+                information, noise = self._information(what, half, model, weighing, weighing.trace)
+                span = span.renew(information, self._threshold(noise))
+            bound = weighing.norm * model.clip
             what = f"the gradient of {self._width:,} coefficients before step {number}"
             gradient, deviation = self._gradient(what, share, model, weighing, bound)
             step = -(span.inverse @ gradient[0])
             theta = theta + step
         scores, of_scores = self._scores(model, weighing, bound)
-        return self._estimate(theta, step, span, scores, Noise(noise, deviation, of_scores), t.largest_coefficients)
+        errors = Noise(noise, deviation, of_scores)
+        return self._estimate(theta, step, span, scores, errors, t.largest_coefficients, uncertainty)
+
+    def _weighted_rows(self, what: str, share: float, unit: float) -> tuple[LengthWeighing, FloatArray, float]:
+        """Weights of rows in these coordinates, the information matrix and its noise; ``unit`` is a usual large residual."""
+        shares, t, per_column = self._shares, TUNING, self._n_records * self._mu / self._width
+        few = per_column < t.enough_for_large_rows
+        norm = self._length(f"a large quantile of row norms, for {what}", t.row_quantile if few else t.large_row_quantile)
+        # Rows get more space where noise allows, then residuals.
+        room = math.sqrt(t.noise_share * self._n_records * shares.gradients[-1]) * self._mu / (2.0 * unit * norm)
+        room = min(max(room, t.least_row_room if per_column >= t.enough_for_long_rows else 1.0), t.most_row_room)
+        weighing = LengthWeighing(norm * room, max(1.0, shares.trace_room / room**2))
+        information, noise = self._gram(f"{what} of {self._width:,} coefficients", share, weighing)
+        return weighing, information, noise
+
+    def _look_again(self, span: Span, unit: float) -> tuple[LengthWeighing, float, Span, FloatArray]:
+        """Rows in coordinates without what noise stretched, and sharper directions of coefficients that are not told.
+
+        A second information matrix finds directions that were left out by mistake, such as a rare category. What stays
+        is moved until rows v'z of the directions v are not correlated with the rest.
+        """
+        t, share = TUNING, min(self._shares.information, TUNING.second_share)
+        root = t.second_stretch * math.sqrt(self._width)
+        self._at = self._coordinates(span.separate(self._at.matrix, self._n_records, root))
+        weighing, information, noise = self._weighted_rows("the second information matrix", share, unit)
+        span = span.recover(self._at.matrix, information, self._threshold(noise))
+        uncertainty = np.zeros(self._width)
+        for number in range(1, t.sharpenings + 1):
+            if not 0 < span.n_left_out < self._width:
+                break
+            model = Margins(span.left_out.T)
+            what = f"a large quantile of distances from collinearity {number}"
+            clip = t.margin_room * self._quantile(what, MarginNorms(self._at, self._loss, model), t.margin_grid, self._rank)
+            what = f"the correlations of collinear directions {number} with {self._width:,} columns"
+            sums, deviation = self._gradient(
+                what, t.sharpening_share, replace(model, clip=clip), weighing, weighing.norm * clip
+            )
+            span, uncertainty = span.sharpen(self._at.matrix, information, sums, Noise(noise, deviation, 0.0))
+            if float(uncertainty.max()) < t.sharp / math.sqrt(self._n_records):
+                break
+        return weighing, noise, span, uncertainty
 
     def _run_labels(self, constants: FloatArray) -> Estimate:
         shares, t, n = self._shares, TUNING, self._n_records
@@ -279,7 +347,14 @@ class _Estimation:
         return noise_norm(noise, self._size) + noise
 
     def _estimate(
-        self, theta: FloatArray, step: FloatArray, span: Span, scores: FloatArray, noise: Noise, most: float
+        self,
+        theta: FloatArray,
+        step: FloatArray,
+        span: Span,
+        scores: FloatArray,
+        noise: Noise,
+        most: float,
+        uncertainty: FloatArray | float = 0.0,
     ) -> Estimate:
         shown = self._shown()
         coefficients = self._of_classes(self._beta(theta))
@@ -287,7 +362,8 @@ class _Estimation:
             coefficients = coefficients - coefficients[0]
         if not span.information.size:
             return Estimate(coefficients, None, np.zeros(shown.shape[1], dtype=bool), np.eye(shown.shape[1]), "noise")
-        errors = errors_of(self._whole(), shown, span, step, scores, noise, most)
+        errors = errors_of(self._whole(), shown, span, step, scores, noise)
+        errors = replace(errors, allowance=most * np.hypot(errors.allowance, uncertainty))
         estimable = errors.estimable(TUNING.most_allowance, TUNING.least_degrees)
         if not self._labels and self._intercept and self._releases.private:
             # Residuals are clipped, and a skewed tail would move the constant.
@@ -298,15 +374,18 @@ class _Estimation:
 
     def run_noiseless(self) -> Estimate:
         """Newton's method in coordinates of the exact Gram matrix: maximum likelihood, and its sandwich."""
+        constants = self._constants(0.5 * self._releases.remaining)
         remaining = self._releases.remaining
-        numbers = Model(SquaredLoss(), np.zeros((1, self._width)))
+        numbers = Numbers(np.zeros((1, self._width)))
         gram, _ = self._noiseless_information(numbers, 0.0)
         values, vectors = np.linalg.eigh(gram)
-        least = TUNING.least_eigenvalue * max(float(values[-1]), 1e-300)
-        self._at = self._coordinates((vectors / np.sqrt(np.maximum(values, least) / max(values[-1], least))) @ vectors.T)
-        theta = np.zeros((self._plan.n_outputs, self._width))
+        largest = max(float(values[-1]), 1e-300)
+        # Directions of nothing but rounding stay as they are: stretching them would cost the others bits.
+        shares = np.where(values > TUNING.least_eigenvalue * largest, values / largest, 1.0)
+        self._at = self._coordinates((vectors / np.sqrt(shares)) @ vectors.T)
+        theta = self._start(constants)
         for _ in range(TUNING.noiseless_steps):
-            model = self._noiseless_model(theta)
+            model = self._model(theta)
             information, _ = self._noiseless_information(model, 0.0)
             span = Span.of(self._whole(), information, TUNING.least_eigenvalue * float(np.trace(information)))
             bound = self._largest_score(model)
@@ -316,7 +395,7 @@ class _Estimation:
             theta = theta + step.reshape(theta.shape)
             if float(np.abs(step).max()) <= TUNING.least_step * (1.0 + float(np.abs(theta).max())):
                 break
-        model = self._noiseless_model(theta)
+        model = self._model(theta)
         information, _ = self._noiseless_information(model, 0.5 * remaining)
         span = Span.of(self._whole(), information, TUNING.least_eigenvalue * float(np.trace(information)))
         scores, _ = self._scores(model, Weighing(), self._largest_score(model))
@@ -328,10 +407,6 @@ class _Estimation:
         if errors is None:
             return found
         return replace(found, errors=replace(errors, allowance=np.zeros_like(errors.allowance)), estimable=exact)
-
-    def _noiseless_model(self, theta: FloatArray) -> Model:
-        huber = isinstance(self._loss, HuberLoss) and not isinstance(self._loss, SquaredLoss)
-        return self._model(theta, self._loss.threshold if huber else math.inf)
 
     def _noiseless_information(self, model: Model, share: float) -> tuple[FloatArray, float]:
         what, trace = f"the information matrix of {self._size:,} coefficients", self._largest_length() ** 2

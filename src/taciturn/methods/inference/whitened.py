@@ -95,37 +95,6 @@ class Coordinates:
         return np.rint(np.ldexp(z @ self.integers.T, -self.dropped))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Model:
-    """A loss, the coefficients beta that margins are taken at, and a clip of the residuals of numbers.
-
-    ``coefficients`` have one row: of numbers, or of the second of two classes; or one row per class. Derivatives in the
-    margins of K classes add up to zero. ``coding`` has K - 1 orthonormal rows that do so too, and derivatives are taken
-    along these, None for a single margin. ``clip`` is in mapped units; labels need none.
-    """
-
-    loss: Loss
-    coefficients: FloatArray
-    coding: FloatArray | None = None
-    clip: float = math.inf
-
-    @property
-    def n_outputs(self) -> int:
-        """Derivatives of one record."""
-        return 1 if self.coding is None else len(self.coding)
-
-    @property
-    def pairs(self) -> list[tuple[int, int, FloatArray]]:
-        r"""Pairs of classes, and the direction t of each.
-
-        The curvature of labels is :math:`\mathrm{diag}(\pi) - \pi \pi^\top = \sum_{k < l} \pi_k \pi_l t t^\top`.
-        """
-        if self.coding is None:
-            return [(0, 1, np.ones(1))]
-        n_classes = self.coding.shape[1]
-        return [(k, l, self.coding[:, k] - self.coding[:, l]) for l in range(n_classes) for k in range(l)]
-
-
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Some rows of a block in whitened coordinates, whole persons where rows belong to some."""
@@ -154,72 +123,6 @@ class Rows:
         products = self.z[:, : self.at.n_features] @ on_lattice.integers.T
         return products * on_lattice.unit + on_lattice.constants
 
-    def probabilities(self, model: Model) -> FloatArray:
-        """Of the classes, one column each."""
-        margins = self.margins(model.coefficients)
-        if model.coding is not None:
-            return softmax_numpy(margins)
-        second = logistic_numpy(margins[:, 0])
-        return np.column_stack((1.0 - second, second))
-
-    def residuals(self, model: Model) -> FloatArray:
-        """Margin less target, for numbers."""
-        return self.margins(model.coefficients)[:, 0] - np.asarray(self.target, dtype=np.float64) / ONE
-
-    def _class_weights(self, model: Model) -> FloatArray:
-        """Weights of the classes of the records; of null ones, which add nothing, any."""
-        n_classes = 2 if model.coding is None else model.coding.shape[1]
-        return model.loss.class_weights(n_classes)[np.maximum(np.asarray(self.target, dtype=np.int64), 0)]
-
-    def derivatives(self, model: Model) -> FloatArray:
-        """Of the loss in the margins, clipped for numbers; one column per output."""
-        if not model.loss.labelled:
-            return np.clip(self.residuals(model), -model.clip, model.clip)[:, None]
-        codes, probabilities = np.asarray(self.target, dtype=np.int64), self.probabilities(model)
-        if model.coding is None:
-            return ((probabilities[:, 1] - (codes == 1)) * self._class_weights(model))[:, None]
-        found = np.zeros((codes.size, model.n_outputs))
-        # In the order of the classes: a product of matrices may add up in another order in another block.
-        for k, column in enumerate(model.coding.T):
-            found += (probabilities[:, k] - (codes == k))[:, None] * column
-        return found * self._class_weights(model)[:, None]
-
-    def steepness(self, model: Model) -> FloatArray:
-        """The largest norm that derivatives can have, over all targets."""
-        if not model.loss.labelled:
-            return np.full(len(self.z), model.clip)
-        probabilities = self.probabilities(model)
-        weights = model.loss.class_weights(probabilities.shape[1])
-        if model.coding is None:
-            return np.maximum(weights[0] * probabilities[:, 1], weights[1] * probabilities[:, 0])
-        rest, largest = np.ones(len(probabilities)), np.zeros(len(probabilities))
-        for column in probabilities.T:
-            rest += np.square(column)
-        for weight, column in zip(weights, probabilities.T, strict=True):
-            largest = np.maximum(largest, weight**2 * (rest - 2.0 * column))
-        return np.sqrt(largest)
-
-    def curvatures(self, model: Model) -> FloatArray:
-        """Of the loss, one column per pair of classes."""
-        if not model.loss.labelled:
-            inside = np.abs(self.residuals(model)) <= model.clip if _bends(model.loss) else np.ones(len(self.z))
-            return np.asarray(inside, dtype=np.float64)[:, None]
-        probabilities = self.probabilities(model)
-        found = np.column_stack([probabilities[:, k] * probabilities[:, l] for k, l, _ in model.pairs])
-        return found * self._class_weights(model)[:, None]
-
-    def traces(self, model: Model) -> FloatArray:
-        """The largest trace of the curvature in the margins, over all targets."""
-        if not model.loss.labelled:
-            return np.ones(len(self.z))
-        probabilities = self.probabilities(model)
-        if model.coding is None:
-            return probabilities[:, 0] * probabilities[:, 1]
-        total = np.zeros(len(probabilities))
-        for column in probabilities.T:
-            total += column * (1.0 - column)
-        return total
-
     def means(self, measure: FloatArray, bound: float) -> FloatArray:
         """A measure of rows over its bound: for each record its own, for each person the mean over its rows."""
         shares = measure / bound
@@ -242,6 +145,174 @@ class Rows:
         if self.persons is None:
             return terms
         return np.ldexp(self.persons.totals(np.rint(np.ldexp(terms, _TERM_BITS))), -_TERM_BITS)
+
+
+# ---- What is fitted: derivatives and curvatures of one record's loss at coefficients beta.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """A loss at the coefficients that margins are taken at, one row per margin."""
+
+    coefficients: FloatArray
+
+    @property
+    def n_outputs(self) -> int:
+        """Derivatives of one record."""
+        return len(self.coefficients)
+
+    @property
+    def directions(self) -> list[FloatArray]:
+        """What the curvature in the margins is made of: the sum of c t t' over these t, c as :meth:`curvatures` has."""
+        return [np.ones(1)]
+
+    def derivatives(self, rows: Rows) -> FloatArray:
+        """Of the loss in the margins, one column per output."""
+        raise NotImplementedError
+
+    def steepness(self, rows: Rows) -> FloatArray:
+        """The largest norm that derivatives can have, over all targets."""
+        raise NotImplementedError
+
+    def curvatures(self, rows: Rows) -> FloatArray:
+        """One column per direction."""
+        return np.ones((len(rows.z), 1))
+
+    def traces(self, rows: Rows) -> FloatArray:
+        """The largest trace of the curvature, over all targets."""
+        return np.ones(len(rows.z))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Numbers(Model):
+    """Half of squared residuals, clipped where their derivative is; ``bends``: Huber's loss, whose curvature ends there.
+
+    The clip is one number for all rows. Errors that are skewed and do not depend on the row then move the constant
+    alone.
+    """
+
+    clip: float = math.inf
+    bends: bool = False
+
+    def residuals(self, rows: Rows) -> FloatArray:
+        """Margin less target."""
+        return rows.margins(self.coefficients)[:, 0] - np.asarray(rows.target, dtype=np.float64) / ONE
+
+    def derivatives(self, rows: Rows) -> FloatArray:
+        """The clipped residual."""
+        return np.clip(self.residuals(rows), -self.clip, self.clip)[:, None]
+
+    def steepness(self, rows: Rows) -> FloatArray:
+        """The clip."""
+        return np.full(len(rows.z), self.clip)
+
+    def curvatures(self, rows: Rows) -> FloatArray:
+        """One, or none beyond the clip where the loss is linear there."""
+        if not self.bends:
+            return np.ones((len(rows.z), 1))
+        return (np.abs(self.residuals(rows)) <= self.clip).astype(np.float64)[:, None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Margins(Model):
+    """Half the squared norm of several margins, without a target: how far rows are from the null space of some vectors."""
+
+    clip: float = math.inf
+
+    def norms(self, rows: Rows) -> FloatArray:
+        """Norms of the margins."""
+        total = np.zeros(len(rows.z))
+        for column in rows.margins(self.coefficients).T:
+            total += np.square(column)
+        return np.sqrt(total)
+
+    def derivatives(self, rows: Rows) -> FloatArray:
+        """The margins, cut to a norm."""
+        scales = np.minimum(1.0, self.clip * _ROOM / np.maximum(self.norms(rows), _LEAST))
+        return rows.margins(self.coefficients) * scales[:, None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labels(Model):
+    r"""Log-loss, times the weight of the record's class.
+
+    Of two classes the second one has a margin. Of K there are K rows of coefficients; derivatives in their margins add
+    up to zero, and are taken along the K - 1 orthonormal rows of ``coding``, which do so too. The curvature
+    :math:`\mathrm{diag}(\pi) - \pi \pi^\top` is the sum of :math:`\pi_k \pi_l t t^\top` over pairs of classes, t
+    being the difference of their unit vectors.
+    """
+
+    weights: FloatArray
+    coding: FloatArray | None = None
+
+    @property
+    def n_outputs(self) -> int:
+        """One less than there are classes."""
+        return 1 if self.coding is None else len(self.coding)
+
+    @property
+    def _pairs(self) -> list[tuple[int, int]]:
+        return [(k, l) for l in range(self.weights.size) for k in range(l)]
+
+    @property
+    def directions(self) -> list[FloatArray]:
+        """One per pair of classes."""
+        if self.coding is None:
+            return [np.ones(1)]
+        return [self.coding[:, k] - self.coding[:, l] for k, l in self._pairs]
+
+    def _probabilities(self, rows: Rows) -> FloatArray:
+        margins = rows.margins(self.coefficients)
+        if self.coding is not None:
+            return softmax_numpy(margins)
+        second = logistic_numpy(margins[:, 0])
+        return np.column_stack((1.0 - second, second))
+
+    def _of_records(self, rows: Rows) -> FloatArray:
+        """The weights of the records; of null ones, which add nothing, any."""
+        return self.weights[np.maximum(np.asarray(rows.target, dtype=np.int64), 0)]
+
+    def derivatives(self, rows: Rows) -> FloatArray:
+        """Probabilities less labels."""
+        codes, probabilities = np.asarray(rows.target, dtype=np.int64), self._probabilities(rows)
+        if self.coding is None:
+            return ((probabilities[:, 1] - (codes == 1)) * self._of_records(rows))[:, None]
+        found = np.zeros((codes.size, self.n_outputs))
+        # In the order of the classes: a product of matrices may add up in another order in another block.
+        for k, column in enumerate(self.coding.T):
+            found += (probabilities[:, k] - (codes == k))[:, None] * column
+        return found * self._of_records(rows)[:, None]
+
+    def steepness(self, rows: Rows) -> FloatArray:
+        """Over all labels."""
+        probabilities = self._probabilities(rows)
+        if self.coding is None:
+            return np.maximum(self.weights[0] * probabilities[:, 1], self.weights[1] * probabilities[:, 0])
+        rest, largest = np.ones(len(probabilities)), np.zeros(len(probabilities))
+        for column in probabilities.T:
+            rest += np.square(column)
+        for weight, column in zip(self.weights, probabilities.T, strict=True):
+            largest = np.maximum(largest, weight**2 * (rest - 2.0 * column))
+        return np.sqrt(largest)
+
+    def curvatures(self, rows: Rows) -> FloatArray:
+        """Products of probabilities, one column per pair of classes."""
+        probabilities = self._probabilities(rows)
+        found = np.column_stack([probabilities[:, k] * probabilities[:, l] for k, l in self._pairs])
+        return found * self._of_records(rows)[:, None]
+
+    def traces(self, rows: Rows) -> FloatArray:
+        """Of the curvature of the heaviest class, whose weight is one."""
+        probabilities = self._probabilities(rows)
+        if self.coding is None:
+            return probabilities[:, 0] * probabilities[:, 1]
+        total = np.zeros(len(probabilities))
+        for column in probabilities.T:
+            total += column * (1.0 - column)
+        return total
+
+
+# ---- Weights of records.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -283,9 +354,9 @@ class ScoreWeighing(Weighing):
 
     def weights(self, rows: Rows) -> FloatArray:
         """``min(1, B / a) min(1, h / q)``."""
-        found = 1.0 / np.maximum(rows.means(rows.steepness(self.model) * rows.lengths, self.score), 1.0)
+        found = 1.0 / np.maximum(rows.means(self.model.steepness(rows) * rows.lengths, self.score), 1.0)
         if math.isfinite(self.trace):
-            squares = rows.traces(self.model) * np.square(rows.lengths)
+            squares = self.model.traces(rows) * np.square(rows.lengths)
             found /= np.maximum(rows.means(squares, self.trace), 1.0)
         return found * _ROOM
 
@@ -349,11 +420,22 @@ class Lengths(_WhitenedStatistic):
 class Residuals(_WhitenedStatistic):
     """Absolute residuals of numbers."""
 
-    model: Model
+    model: Numbers
 
     def of_rows(self, rows: Rows) -> FloatArray:
         """The residuals of some rows."""
-        return np.abs(rows.residuals(self.model))
+        return np.abs(self.model.residuals(rows))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MarginNorms(_WhitenedStatistic):
+    """Norms of several margins."""
+
+    model: Margins
+
+    def of_rows(self, rows: Rows) -> FloatArray:
+        """The norms of some rows."""
+        return self.model.norms(rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -364,7 +446,7 @@ class Traces(_WhitenedStatistic):
 
     def of_rows(self, rows: Rows) -> FloatArray:
         """The traces of some rows."""
-        return rows.traces(self.model) * np.square(rows.lengths)
+        return self.model.traces(rows) * np.square(rows.lengths)
 
 
 # ---- Sums of vectors and of outer products, which are integers within their bounds.
@@ -384,17 +466,17 @@ class InformationSum(WhitenedTask):
 
     def __call__(self, block: Block) -> IntArray:
         """The sum over the records of a block."""
-        size, pairs = self.model.n_outputs * self.at.width, self.model.pairs
+        size, directions = self.model.n_outputs * self.at.width, self.model.directions
         total = np.zeros((size, size), dtype=np.int64)
         for rows in self.pieces(block):
             # Less what rounding adds to the norm of all vectors of a record together, at most.
-            largest = math.sqrt(self.row_squared) - 0.5 * np.sqrt(size * len(pairs) * rows.counts)
+            largest = math.sqrt(self.row_squared) - 0.5 * np.sqrt(size * len(directions) * rows.counts)
             scales = np.maximum(largest, 0.0) * (rows.present * (self.at.unit / math.sqrt(self.trace)))
             shares = rows.spread(self.weighing.weights(rows)) / rows.counts
-            roots = np.sqrt(rows.curvatures(self.model) * shares[:, None]) * scales[:, None]
+            roots = np.sqrt(self.model.curvatures(rows) * shares[:, None]) * scales[:, None]
             vectors = [
                 np.rint(root[:, None, None] * direction[:, None] * rows.u[:, None, :]).reshape(len(root), size)
-                for (_, _, direction), root in zip(pairs, roots.T, strict=True)
+                for direction, root in zip(directions, roots.T, strict=True)
             ]
             squares = np.zeros(len(rows.z))
             for vector in vectors:
@@ -420,7 +502,7 @@ class _ScoreTask(WhitenedTask):
         """Scores as integers of norm at most ``norm``, some records at a time."""
         for rows in self.pieces(block):
             shares = rows.spread(self.weighing.weights(rows)) * rows.present / rows.counts * (self.at.unit / self.bound)
-            psi = rows.derivatives(self.model) * shares[:, None]
+            psi = self.model.derivatives(rows) * shares[:, None]
             terms = (psi[:, :, None] * rows.u[:, None, :]).reshape(len(psi), -1)
             vectors = np.rint(rows.totals(terms) * max(norm - 0.5 * math.sqrt(terms.shape[1]), 0.0))
             vectors[np.einsum("ij,ij->i", vectors, vectors) > norm**2 * (1.0 - 2.0**-40)] = 0.0
@@ -454,11 +536,6 @@ class ScoreProducts(_ScoreTask):
         for vectors in self.scores(block, math.sqrt(self.row_squared)):
             total += _gram(vectors, self.row_squared)
         return total
-
-
-def _bends(loss: Loss) -> bool:
-    """Whether a loss of numbers is linear beyond a threshold."""
-    return math.isfinite(loss.lipschitz(math.inf))
 
 
 def _gram(vectors: FloatArray, row_squared: int) -> IntArray:

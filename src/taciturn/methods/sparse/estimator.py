@@ -118,13 +118,6 @@ class SparseModel(InferringModel, PrivateLinearModel):
 
     def _plan(self, facts: PublicFacts) -> _Plan:
         problem = self._problem(facts)
-        if self.inference and problem.n_outputs > 1:
-            raise ParameterError(
-                "inference",
-                True,
-                f"two classes (got {problem.n_outputs})",
-                "fit one class against the rest, or without it",
-            )
         row_bound = number_or_auto(row_bound=self.row_bound)
         make = plan_inference if self.inference else plan_sparse
         plan = make(

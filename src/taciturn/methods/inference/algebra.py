@@ -124,7 +124,8 @@ class NormalDesign:
     def score(self, theta: FloatArray) -> FloatArray:
         """The expected sum of coded probabilities times rows, one row per output."""
         weights, probabilities, rows, _ = self._at(theta)
-        return self._total * np.einsum("g,gk,gi->ki", weights, probabilities @ self._outputs.T, rows)
+        score: FloatArray = self._total * np.einsum("g,gk,gi->ki", weights, probabilities @ self._outputs.T, rows)
+        return score
 
     def information(self, theta: FloatArray) -> FloatArray:
         """The expected information over all outputs, a square matrix."""
@@ -141,8 +142,8 @@ class NormalDesign:
         goal, found = self.score(theta) - gradient, theta.copy()
         ridge = _RIDGE * np.kron(np.eye(len(theta)), self._gram)
         for _ in range(_MOST_STEPS):
-            step = np.linalg.solve(self.information(found) + ridge, (goal - self.score(found)).ravel())
-            step = step.reshape(theta.shape)
+            missing = (goal - self.score(found)).ravel()
+            step = np.linalg.solve(self.information(found) + ridge, missing).astype(np.float64).reshape(theta.shape)
             length = self.size(step)
             found = found + step * min(1.0, _LONGEST_STEP / max(length, 1e-12))
             found = found * min(1.0, _LARGEST_DEVIATION / max(self.size(found), 1e-12))
@@ -208,14 +209,15 @@ class Span:
         Directions that were left out come back where they have more information, given the others, than a threshold.
         """
         size, n_left = len(matrix), self.n_left_out
-        kept, cross, left = information[:-n_left, :-n_left], information[:-n_left, -n_left:], information[-n_left:, -n_left:]
+        first, last = slice(0, size - n_left), slice(size - n_left, size)
+        kept, cross, left = information[first, first], information[first, last], information[last, last]
         if np.linalg.eigvalsh(kept)[0] <= threshold:
             return Span(np.zeros((size, 0)), np.zeros(0), np.eye(size))
         values, vectors = np.linalg.eigh(left - cross.T @ np.linalg.solve(kept, cross))
         found = values > threshold
         basis = np.zeros((size, size - n_left + int(found.sum())))
-        basis[: size - n_left, : size - n_left] = np.eye(size - n_left)
-        basis[size - n_left :, size - n_left :] = vectors[:, found]
+        basis[first, first] = np.eye(size - n_left)
+        basis[last, size - n_left :] = vectors[:, found]
         return Span._diagonal(basis, information, self.left_out @ vectors[:, ~found])
 
     def renew(self, information: FloatArray, threshold: float) -> Span:
@@ -241,8 +243,9 @@ class Span:
         """
         size, n_left = len(matrix), self.n_left_out
         moves = -(self.inverse @ sums.T)
-        spread = 0.5 * noise.information**2 * moves @ moves.T
-        spread += (n_left * noise.gradient**2 + 0.5 * noise.information**2 * float(np.square(moves).sum())) * np.eye(size)
+        half = 0.5 * noise.information**2
+        common = n_left * noise.gradient**2 + half * float(np.square(moves).sum())
+        spread = common * np.eye(size) + half * moves @ moves.T
         columns = self.inverse @ matrix
         uncertainty = np.sqrt(np.einsum("ij,ik,kj->j", columns, spread, columns))
         left_out = np.linalg.qr(self.left_out + matrix.T @ moves)[0]

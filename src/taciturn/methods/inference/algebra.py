@@ -63,6 +63,18 @@ class Whitening:
         return Whitening(change @ self.matrix, (vectors * (values > floor)) @ vectors.T)
 
 
+def rare_directions(gram: FloatArray, noise: float, clipped: FloatArray, deviation: float, most: float) -> FloatArray:
+    """Factors for the eigenvectors of a Gram matrix along which a few long rows are most of it, such as a rare category.
+
+    ``clipped`` are sums of squares along them with long rows cut, which the sums themselves, ``gram``, are compared
+    with: the mean share that is left of a row is brought back to one over ``most``.
+    """
+    floor = noise_norm(noise, len(gram))
+    shares = np.maximum(clipped, deviation * floor) / np.maximum(gram, floor)
+    factors: FloatArray = np.where(gram > 0.0, np.minimum(1.0, most * shares), 1.0)
+    return factors
+
+
 # ---- First steps of labels: solved in a model of rows that are normal.
 
 
@@ -95,6 +107,10 @@ class NormalDesign:
         values, vectors = np.linalg.eigh(gram / total - np.outer(self._mean, self._mean))
         self._covariance = (vectors * np.maximum(values, 0.0)) @ vectors.T
         self._gram, self._total, self._coding = gram, total, coding
+
+    def deviation(self, theta: FloatArray) -> float:
+        """The root of the mean variance of margins."""
+        return math.sqrt(max(float(np.einsum("ki,ij,kj->", theta, self._covariance, theta)) / len(theta), 0.0))
 
     def size(self, theta: FloatArray) -> float:
         """The root mean square of margins."""

@@ -47,10 +47,20 @@ from taciturn.engines.interface import ArraySource, Source
 from taciturn.losses import SquaredLoss
 from taciturn.methods.descent import one_thread
 from taciturn.methods.diagnostics import Diagnosis
-from taciturn.methods.inference.algebra import Errors, Noise, NormalDesign, Span, Whitening, errors_of, noise_norm
+from taciturn.methods.inference.algebra import (
+    Errors,
+    Noise,
+    NormalDesign,
+    Span,
+    Whitening,
+    errors_of,
+    noise_norm,
+    rare_directions,
+)
 from taciturn.methods.inference.plan import TUNING, InferencePlan
 from taciturn.methods.inference.whitened import (
     MATRIX_SCALE,
+    ClippedSquares,
     Coordinates,
     InformationSum,
     LabelLoss,
@@ -311,7 +321,11 @@ class _Estimation:
         shares, t, n = self._shares, TUNING, self._n_records
         norm = self._length("a large quantile of row norms", t.row_quantile)
         weighing = LengthWeighing(norm, shares.room)
-        gram, noise = self._gram(f"the Gram matrix of {self._width:,} columns", shares.gram, weighing)
+        spent = self._releases.remaining
+        gram, noise = self._shortened(weighing)
+        spent -= self._releases.remaining + shares.last_gram + t.rare_share
+        rest = 1.0 - spent / sum(shares.gradients)
+        *gradients, last = (rest * share for share in shares.gradients)
         values, vectors = np.linalg.eigh(gram)
         gram = (vectors * np.maximum(values, noise_norm(noise, self._width))) @ vectors.T
         constant = np.linalg.solve(self._at.matrix.T, np.eye(self._width)[-1]) if self._intercept else None
@@ -319,14 +333,14 @@ class _Estimation:
         theta = self._start(constants)
         # Derivatives of several margins are up to the root of two.
         bound = norm * (1.0 if self._coding is None else math.sqrt(2.0))
-        for number, share in enumerate(shares.gradients[:-1], 1):
+        for number, share in enumerate(gradients, 1):
             what = f"the gradient of {self._size:,} coefficients before step {number}"
             gradient, _ = self._gradient(what, share, self._model(theta), weighing, bound)
             theta = design.solve(theta, gradient)
         # The bound of scores opens until their noise is a share of the sampling error, by what the model tells.
         model = self._model(theta)
         curvature = float(np.trace(design.information(theta)) / (self._plan.n_outputs * np.trace(gram)))
-        space = math.sqrt(t.noise_share * n * shares.gradients[-1] * curvature) * self._mu / norm
+        space = math.sqrt(t.noise_share * n * last * curvature) * self._mu / norm
         bound = norm * max(t.least_score_room, min(space, t.most_score_room))
         grid = t.trace_grid[0] * self._width, t.trace_grid[1] * self._width
         traces = Traces(self._at, self._loss, model)
@@ -342,14 +356,38 @@ class _Estimation:
         model = self._model(kept)
         what = f"the gradient of {self._size:,} coefficients before the last step"
         final = replace(final, model=model)
-        gradient, deviation = self._gradient(what, shares.gradients[-1], model, final, bound)
+        gradient, deviation = self._gradient(what, last, model, final, bound)
         step = -(span.inverse @ gradient.ravel())
         scores, of_scores = self._scores(model, final, bound)
-        far = design.size(step.reshape(theta.shape)) > t.longest_last_step or lost > t.most_left_out
-        found = self._estimate(
-            kept + step.reshape(theta.shape), step, span, scores, Noise(noise, deviation, of_scores), t.largest_log_odds
-        )
+        theta, length = kept + step.reshape(theta.shape), design.size(step.reshape(theta.shape))
+        # A long step of large margins misses what curvature changes on the way.
+        far = length > t.longest_last_step or length * design.deviation(theta) > t.longest_curved_step
+        far = far or lost > t.most_left_out
+        noises = Noise(noise, deviation, of_scores)
+        found = self._estimate(theta, step, span, scores, noises, t.largest_log_odds)
         return found if not far else replace(found, errors=None, estimable=np.zeros_like(found.estimable), reason="far")
+
+    def _shortened(self, weighing: LengthWeighing) -> tuple[FloatArray, float]:
+        """The Gram matrix of rows and the deviation of its noise, in coordinates that do not stretch rare categories.
+
+        Whitening stretches a direction that lives in few rows until weights take it back.
+        """
+        shares, t = self._shares, TUNING
+        gram, noise = self._gram(f"the Gram matrix of {self._width:,} columns", shares.last_gram, weighing)
+        values, vectors = np.linalg.eigh(gram)
+        turned = self._coordinates(vectors.T @ self._at.matrix)
+
+        def terms(norm: int) -> ClippedSquares:
+            return ClippedSquares(turned, self._loss, weighing, norm)
+
+        what = f"squares along {self._width:,} directions, of clipped rows"
+        sums, _ = self._releases.moments(what, t.rare_share, terms, self._width, _FINEST_VECTOR)
+        factors = rare_directions(values, noise, sums * weighing.trace, t.least_rare, t.most_rare)
+        if float(factors.min()) >= t.hardly_rare:
+            return gram, noise
+        self._at = self._coordinates(factors[:, None] * turned.matrix)
+        what = f"the Gram matrix of {self._width:,} columns, with shorter rows"
+        return self._gram(what, shares.last_gram, weighing)
 
     def _threshold(self, noise: float) -> float:
         """What an eigenvalue has to exceed to be clear of noise of a deviation."""

@@ -551,6 +551,30 @@ class ScoreProducts(_ScoreTask):
         return total
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ClippedSquares(WhitenedTask):
+    """The sum of squared entries of rows times w min(1, R / |u|), R being the norm of the weighing.
+
+    Entries of a record add up to no more than the bound ``trace`` of the weighing, for which ``norm`` stands, and its
+    vector is no longer than that.
+    """
+
+    weighing: LengthWeighing
+    norm: int
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        total = np.zeros(self.at.width, dtype=np.int64)
+        for rows in self.pieces(block):
+            clips = np.minimum(1.0, self.weighing.norm / np.maximum(rows.lengths, _LEAST)) * rows.present
+            shares = rows.spread(self.weighing.weights(rows)) / rows.counts * clips
+            terms = np.square(rows.u * self.at.unit) * (shares / self.weighing.trace)[:, None]
+            vectors = np.trunc(rows.totals(terms) * self.norm)
+            vectors[np.einsum("ij,ij->i", vectors, vectors) > self.norm**2 * (1.0 - 2.0**-40)] = 0.0
+            total += vectors.astype(np.int64).sum(axis=0)
+        return total
+
+
 def _scale(row_squared: int, n_entries: FloatArray | float) -> FloatArray:
     """What stands for a bound on vectors: with what rounding adds to so many entries, squares are within a bound."""
     root = math.sqrt(row_squared)

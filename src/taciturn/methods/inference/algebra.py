@@ -63,15 +63,16 @@ class Whitening:
         return Whitening(change @ self.matrix, (vectors * (values > floor)) @ vectors.T)
 
 
-def rare_directions(gram: FloatArray, noise: float, clipped: FloatArray, deviation: float, most: float) -> FloatArray:
-    """Factors for the eigenvectors of a Gram matrix along which a few long rows are most of it, such as a rare category.
+def rare_directions(values: FloatArray, noise: float, clipped: FloatArray, least: float, most: float) -> FloatArray:
+    """Factors for eigenvectors of a Gram matrix along which a few long rows are most of it, as for a rare category.
 
-    ``clipped`` are sums of squares along them with long rows cut, which the sums themselves, ``gram``, are compared
-    with: the mean share that is left of a row is brought back to one over ``most``.
+    ``values`` are its eigenvalues and ``noise`` the deviation of its noise. ``clipped`` are the same sums of squares
+    with long rows cut, no less than a share ``least`` of the noise. Their quotient is the mean share that is left of a
+    row, and rows come back to ``most`` times the norm at which they are cut.
     """
-    floor = noise_norm(noise, len(gram))
-    shares = np.maximum(clipped, deviation * floor) / np.maximum(gram, floor)
-    factors: FloatArray = np.where(gram > 0.0, np.minimum(1.0, most * shares), 1.0)
+    floor = noise_norm(noise, len(values))
+    shares = np.maximum(clipped, least * floor) / np.maximum(values, floor)
+    factors: FloatArray = np.where(values > 0.0, np.minimum(1.0, most * shares), 1.0)
     return factors
 
 

@@ -125,8 +125,8 @@ class Allotment:
 
     ``last_gram`` is for that of labels, in the final coordinates. ``room`` bounds the squared length of a row in a Gram
     matrix in units of its clip, ``trace_room`` the same in the information matrix. ``gain`` is how far a round of
-    whitening tells directions apart. ``clear`` is how far the information matrix is above its noise: at least one if any
-    interval is to exist.
+    whitening tells directions apart. ``clear`` is how far the information matrix is above its noise, at least one if
+    any interval is to exist.
     """
 
     rounds: int

@@ -48,8 +48,7 @@ def intervals(names: dict[str, object]) -> tuple[np.ndarray, np.ndarray]:
     steps = np.array([step for _, _, step in ROWS])
     order = [list(X.columns).index(column) for _, column, _ in ROWS]
     half = (np.asarray(scaler.upper) - np.asarray(scaler.lower)) / 2
-    with_intercept = np.append(model.coef_[0], model.intercept_)
-    private = np.column_stack((with_intercept, model.inference_.intervals(with_intercept)))[:-1]
+    private = np.column_stack((model.coef_[0], model.coef_interval_))
     private = (private / half[:, None])[order] * steps[:, None]
     fit = sm.Logit(np.asarray(y), sm.add_constant(X)).fit(disp=0)
     plain = np.column_stack((fit.params, fit.conf_int()))[1:][order] * steps[:, None]

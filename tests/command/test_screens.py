@@ -103,19 +103,23 @@ def fitted(tables, name):
 
 
 @pytest.mark.parametrize("name", ["two", "number", "three"])
-def test_coefficients_are_told_with_what_they_mean_per_unit(fits, tables, name):
-    model, rows = fitted(tables, name), cells(fits[name][1].out)
+def test_weights_are_told_with_the_change_that_they_are_for(fits, tables, name):
+    model, out = fitted(tables, name), fits[name][1].out
+    rows = cells(out)
     coefficients = np.atleast_2d(model.estimator.coef_)
     assert set(rows) == {f"c{j}" for j in np.flatnonzero(coefficients.any(axis=0))} | {"(intercept)"}
     assert len(rows) == 11
     for j in np.flatnonzero(coefficients.any(axis=0)):
-        *shown, meaning = rows[f"c{j}"]
+        *shown, change = rows[f"c{j}"]
         assert [float(cell) for cell in shown] == pytest.approx(coefficients[:, j], rel=1e-3)
         # Bounds from -50 to 50: one unit of the feature is 50 of the column.
-        expected = {"two": math.exp(coefficients[0, j] / 50), "number": coefficients[0, j] / 50, "three": 50.0}[name]
-        assert float(meaning) == pytest.approx(expected, rel=1e-3)
-    heading = {"two": "odds ratio per unit", "number": "effect per unit", "three": "for a change of"}[name]
-    assert heading in fits[name][1].out
+        assert float(change) == 50.0
+    assert "for a change of" in out
+    what = "effects" if name == "number" else "odds ratios"
+    sentence = f"weights of a prediction rule, without standard errors. Fit with --inference for intervals and {what}."
+    words = " ".join(out.partition("guarantee:")[0].split())
+    assert sentence in words
+    assert not re.search("odds|effect|per unit|coefficient", words.replace(sentence, ""))
 
 
 def test_what_does_not_fit_is_announced_and_printed_in_full(fits, tables, monkeypatch):

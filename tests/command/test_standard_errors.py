@@ -77,7 +77,7 @@ def test_the_printed_numbers_are_those_of_the_model(fits, name):
     z = norm.ppf(0.5 + found.confidence_level / 2)
     halves = {"age": 50.0, "dose": 1.0}
     for k, (place, feature) in enumerate(zip(found.columns, names, strict=True)):
-        value, error = float(np.ravel(estimator.coef_)[place]), math.hypot(found.sampling[k], found.privacy[k])
+        value, error = float(np.ravel(estimator.coef_)[place]), math.hypot(found.sampling[0, k], found.privacy[0, k])
         coefficient, std_error, p, per_unit = rows[feature]
         assert float(coefficient) == pytest.approx(value, rel=1e-3)
         assert float(std_error) == pytest.approx(error, rel=1e-3)
@@ -114,7 +114,7 @@ def test_a_wide_screen_shows_the_parts_of_the_error(fits, tables, monkeypatch):
     assert done.code == 0
     assert "of which privacy" in done.out
     found = fits["odds"][1].estimator.inference_
-    assert float(printed_rows(done.out)["age"][2]) == pytest.approx(found.privacy[0], rel=1e-3)
+    assert float(printed_rows(done.out)["age"][2]) == pytest.approx(found.privacy[0, 0], rel=1e-3)
     monkeypatch.setenv("COLUMNS", "80")
     assert printed_rows(run("show", "odds", cwd=tables).out) == printed_rows(fits["odds"][0].out)
 
@@ -134,7 +134,7 @@ def test_where_there_are_none_the_reason_is_printed(tables):
     assert "No standard errors: the released information matrix of" in done.out
     shown = run("show", "weak", cwd=tables)
     assert "No standard errors: the released information matrix of" in shown.out
-    assert json.loads((tables / "weak" / "model.json").read_text())["inference"]["std_error"][0] is None
+    assert json.loads((tables / "weak" / "model.json").read_text())["inference"]["std_error"][0][0] is None
 
 
 def test_all_categories_together_are_told(tables):

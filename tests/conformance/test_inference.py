@@ -81,7 +81,7 @@ def test_units_of_the_user():
     user = make(SparseRegressor, x_bound=5.0, y_bounds=(10.0, 30.0)).fit(5 * X, 20 + 10 * y)
     np.testing.assert_allclose(user.coef_, 2 * mapped.coef_)
     np.testing.assert_allclose(user.coef_std_error_, 2 * mapped.coef_std_error_)
-    assert user.inference_.std_error[-1] == pytest.approx(10 * mapped.inference_.std_error[-1])
+    assert user.inference_.std_error[0, -1] == pytest.approx(10 * mapped.inference_.std_error[0, -1])
 
 
 # ------------------------------------------------------------------ columns
@@ -198,8 +198,8 @@ def test_an_intercept_alone():
 def test_no_intercept_has_no_error():
     X, y = data(SparseRegressor)
     model = make(SparseRegressor, fit_intercept=False).fit(X, y)
-    assert np.isnan(model.inference_.std_error[-1])
-    assert np.isfinite(model.inference_.std_error[:-1]).all()
+    assert np.isnan(model.inference_.std_error[0, -1])
+    assert np.isfinite(model.inference_.std_error[0, :-1]).all()
     assert model.intercept_ == 0.0
 
 

@@ -73,7 +73,7 @@ def test_without_noise_it_is_the_fit_of_statsmodels(monkeypatch, task, fixed):
     assert fixed or len(rows) == 1500
     params, errors = reference(task, rows[:, columns], targets)
     np.testing.assert_allclose(np.append(model.coef_.ravel()[columns], model.intercept_), params, atol=1e-6)
-    np.testing.assert_allclose(model.inference_.std_error, errors, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(model.inference_.std_error[0], errors, rtol=0, atol=1e-6)
     # Another half would not agree.
     if not fixed:
         others = np.setdiff1d(np.arange(len(X)), half.slots)
@@ -124,7 +124,9 @@ def null_fits(task, same_rows):
                 patch.setattr(runs, "_halves", lambda plan, source, stream: (source, source))
             model = make(task, epsilon=5.0, n_nonzero=4, random_state=seed).fit(X, y)
         chosen = model.inference_.columns
-        found.append((model.coef_.ravel()[chosen], model.inference_.std_error[:-1], model.inference_.sampling[:-1]))
+        found.append(
+            (model.coef_.ravel()[chosen], model.inference_.std_error[0, :-1], model.inference_.sampling[0, :-1])
+        )
     return tuple(np.concatenate(each) for each in zip(*found, strict=True))
 
 
@@ -159,7 +161,7 @@ def fixed_fits(task):
             continue
         truth = np.array([0.3, 0.0, 0.2, -0.2]) * (1 if task == "linear" else 4)
         deviations = model.coef_.ravel() - truth
-        found.append((deviations, model.inference_.std_error[:-1], model.inference_.sampling[:-1]))
+        found.append((deviations, model.inference_.std_error[0, :-1], model.inference_.sampling[0, :-1]))
     return tuple(np.array(each) for each in zip(*found, strict=True))
 
 
@@ -192,7 +194,7 @@ def test_skewed_errors_that_grow_with_the_mean_are_covered(monkeypatch):
             y = np.clip(0.06 * np.exp(0.5 * X[:, 0] + rng.normal(0, 0.8, 20_000)), 0, 1)
             model = make("linear", epsilon=1.0, y_bounds=(0, 1), columns=[0, 1], random_state=seed).fit(X, y)
             truth = np.array([0.0422, 0.0, 0.0859])
-            found.append((np.append(model.coef_, model.intercept_) - truth) / model.inference_.std_error)
+            found.append((np.append(model.coef_, model.intercept_) - truth) / model.inference_.std_error[0])
         return np.array(found)
 
     # The truth by three million records, whose error is a hundredth of the standard errors.
@@ -249,8 +251,8 @@ def test_hubers_threshold_is_kept_where_no_column_is_chosen():
     model = make("linear", epsilon=3.0, n_nonzero="auto", loss="huber", residual_clip=0.02, random_state=0).fit(X, y)
     assert not model.support_.any()
     expected = fixed_point(y, 0.02)
-    assert abs(model.intercept_ - expected) < 4 * model.inference_.std_error[-1]
-    assert abs(y.mean() - expected) > 10 * model.inference_.std_error[-1]
+    assert abs(model.intercept_ - expected) < 4 * model.inference_.std_error[0, -1]
+    assert abs(y.mean() - expected) > 10 * model.inference_.std_error[0, -1]
 
 
 def fixed_point(y, clip):

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from taciturn._version import __version__
 from taciturn.core.errors import CertificateError, DataError, ParameterError, TaciturnError
-from taciturn.core.validation import FloatArray, check_choice, parse_strictly
+from taciturn.core.validation import BoolArray, FloatArray, check_choice, parse_strictly
 from taciturn.data.target import DEFAULT_X_BOUND, N_DECILES, ClassCells, ErrorCells, MarginCells, check_y_bounds
 from taciturn.methods.inference.summary import Inference, restore_inference
 from taciturn.methods.registry import classes_of
@@ -151,7 +151,8 @@ SPLIT_RECORDS = "two halves of the records"
 """The public fact "inference" of a fit that splits the records."""
 
 _ERRORS = ("std_error", "sampling", "privacy")
-_KEYS = ("columns", *_ERRORS, "confidence_level", "n_records", "split", "reason")
+_NUMBERS = (*_ERRORS, "degrees", "allowance")
+_KEYS = ("columns", *_NUMBERS, "confounded", "confidence_level", "n_records", "split", "reason")
 _FACTS = {True: SPLIT_RECORDS, False: "all records"}
 _LONGEST_REASON = 1000
 # The three numbers are rounded once each.
@@ -159,14 +160,18 @@ _ROUNDING = 1e-12
 
 
 def inference_to_content(estimator: Any) -> dict[str, Any] | None:
-    """The errors of a fitted model in JSON's types, which have no NaN; None for a model without."""
+    """The errors of a fitted model in JSON's types, which have neither NaN nor infinity; None for a model without."""
     found: Inference | None = getattr(estimator, "inference_", None)
     if found is None:
         return None
-    errors = {name: [value if math.isfinite(value) else None for value in getattr(found, name)] for name in _ERRORS}
+    numbers = {
+        name: [[value if math.isfinite(value) else None for value in row] for row in getattr(found, name).tolist()]
+        for name in _NUMBERS
+    }
     return {
         "columns": found.columns.tolist(),
-        **errors,
+        **numbers,
+        "confounded": [list(places) for places in found.confounded],
         "confidence_level": found.confidence_level,
         "n_records": found.n_records,
         "split": found.split,
@@ -178,13 +183,14 @@ def set_inference(estimator: Any, content: Any) -> None:
     """Set the errors of a model whose coefficients are set, after a check that they belong to such coefficients."""
     if content is None:
         return
-    if not hasattr(estimator, "inference") or (is_classifier(estimator) and estimator.classes_.size > 2):
+    if not hasattr(estimator, "inference"):
         raise damaged("standard errors of a model that has none")
     if not isinstance(content, dict) or sorted(content) != sorted(_KEYS):
         raise damaged(f"'inference' with other keys than {', '.join(_KEYS)}")
     columns = _columns(content["columns"], estimator)
-    errors = {name: _errors(name, content[name], columns.size + 1) for name in _ERRORS}
-    _check_errors(errors, content["reason"])
+    shape = (_count_tables(estimator), columns.size + 1)
+    numbers = {name: _errors(name, content[name], shape) for name in _NUMBERS}
+    _check_errors(numbers, content["reason"])
     level, n_records, split = content["confidence_level"], content["n_records"], content["split"]
     if type(level) not in (int, float) or not 0.5 <= level < 1.0:
         raise damaged("a confidence level outside [0.5, 1)")
@@ -192,10 +198,32 @@ def set_inference(estimator: Any, content: Any) -> None:
         raise damaged("a number of records that is none")
     if not isinstance(split, bool):
         raise damaged("'split' that is neither true nor false")
+    numbers["degrees"][np.isnan(numbers["degrees"])] = math.inf
+    numbers["allowance"][np.isnan(numbers["std_error"])] = 0.0
     found = Inference(
-        columns, **errors, confidence_level=float(level), n_records=n_records, split=split, reason=content["reason"]
+        columns,
+        **numbers,
+        confounded=_confounded(content["confounded"], np.isnan(numbers["std_error"])),
+        confidence_level=float(level),
+        n_records=n_records,
+        split=split,
+        reason=content["reason"],
     )
+    with np.errstate(over="ignore"):
+        reach = found.reach[found.estimable]
+    if not np.isfinite(reach).all():
+        raise damaged("intervals without ends")
     restore_inference(estimator, found)
+
+
+def _count_tables(estimator: Any) -> int:
+    """How many tables of coefficients there are; the reference class of three and more has zeros."""
+    n_rows = len(np.atleast_2d(estimator.coef_))
+    if n_rows == 1:
+        return 1
+    if estimator.coef_[0].any() or estimator.intercept_[0]:
+        raise damaged("standard errors against a class whose coefficients are not zero")
+    return n_rows - 1
 
 
 def check_inference_fact(estimator: Any) -> None:
@@ -223,29 +251,50 @@ def _columns(value: Any, estimator: Any) -> np.ndarray:
     return columns
 
 
-def _errors(name: str, value: Any, size: int) -> FloatArray:
+def _errors(name: str, value: Any, shape: tuple[int, int]) -> FloatArray:
     """Numbers of at least zero, with NaN for null."""
-    listed = value if isinstance(value, list) else []
-    if len(listed) != size or not all(entry is None or type(entry) in (int, float) for entry in listed):
-        raise damaged(f"{name!r} that is not a list of {size} numbers or nulls")
+    rows = value if isinstance(value, list) and all(isinstance(row, list) for row in value) else []
+    listed = [entry for row in rows for entry in row]
+    if len(rows) != shape[0] or any(len(row) != shape[1] for row in rows):
+        raise damaged(f"{name!r} that is not {shape[0]} lists of {shape[1]} numbers or nulls")
+    if not all(entry is None or type(entry) in (int, float) for entry in listed):
+        raise damaged(f"{name!r} that is not {shape[0]} lists of {shape[1]} numbers or nulls")
     numbers = np.array([math.nan if entry is None else entry for entry in listed], dtype=np.float64)
     if not all(entry is None or 0.0 <= entry < math.inf for entry in listed):
         raise damaged(f"{name!r} with a number that is negative or not finite")
-    return numbers
+    return numbers.reshape(shape)
 
 
-def _check_errors(errors: dict[str, FloatArray], reason: Any) -> None:
+def _check_errors(numbers: dict[str, FloatArray], reason: Any) -> None:
     """Raise unless the parts add up, and unless there are either errors or a reason why there are none."""
-    total, sampling, privacy = (errors[name] for name in _ERRORS)
+    total, sampling, privacy = (numbers[name] for name in _ERRORS)
     missing = np.isnan(total)
     if (missing != np.isnan(sampling)).any() or (missing != np.isnan(privacy)).any():
         raise damaged("standard errors without their parts, or parts without them")
     if not np.allclose(total, np.hypot(sampling, privacy), rtol=_ROUNDING, atol=0.0, equal_nan=True):
         raise damaged("standard errors whose parts do not add up to them")
+    if (numbers["degrees"] < 1.0).any() or np.isfinite(numbers["degrees"][missing]).any():
+        raise damaged("degrees of freedom below one, or without a standard error")
+    if np.isnan(numbers["allowance"][~missing]).any() or (numbers["allowance"][missing] > 0.0).any():
+        raise damaged("standard errors without an allowance, or an allowance without one")
     if reason is not None and (not isinstance(reason, str) or not 0 < len(reason) <= _LONGEST_REASON):
         raise damaged("a reason that is no sentence")
     if (reason is not None) != bool(missing.all()):
         raise damaged("standard errors with a reason why there are none, or neither")
+
+
+def _confounded(value: Any, missing: BoolArray) -> tuple[tuple[int, ...], ...]:
+    """Places of other coefficients, for those that lack a standard error alone."""
+    n_places = missing.shape[1]
+    rows = value if isinstance(value, list) and all(isinstance(row, list) for row in value) else []
+    if len(rows) != n_places or any(len(row) >= n_places for row in rows):
+        raise damaged(f"'confounded' that is not {n_places} lists of other coefficients")
+    for j, row in enumerate(rows):
+        if not all(type(place) is int and 0 <= place < n_places and place != j for place in row):
+            raise damaged("coefficients confounded with what is no other coefficient")
+        if len(set(row)) < len(row) or (row and not missing[:, j].any()):
+            raise damaged("coefficients confounded twice, or in spite of a standard error")
+    return tuple(tuple(row) for row in rows)
 
 
 # --- From the content of ``model.json`` to a fitted estimator, with the checks of a file that may be hostile.
@@ -253,8 +302,11 @@ def _check_errors(errors: dict[str, FloatArray], reason: Any) -> None:
 FORMAT = "taciturn model"
 """Name of the form of the file."""
 
-VERSION = 2
+VERSION = 3
 """Version of the form that is written."""
+
+_BEFORE = 2
+"""The version of taciturn 0.2, which is read, too."""
 
 NOT_STORED = frozenset({"account", "random_state"})
 """Parameters that no file holds: with the seed a reader could remove the noise, and an account's URL is the owner's."""
@@ -270,14 +322,26 @@ def check_format(content: Any) -> dict[str, Any]:
             f"model: expected JSON with format {FORMAT!r}, got something else; pass what taciturn fit wrote as "
             "model.json."
         )
-    if content.get("version") != VERSION:
+    if content.get("version") not in (VERSION, _BEFORE):
         writer = content.get("taciturn")
         named = writer if isinstance(writer, str) and len(writer) < 20 and writer.isprintable() else "of that version"
         raise DataError(
-            f"model: expected version {VERSION}, which taciturn {__version__} reads, got another; read it with "
-            f"taciturn {named}."
+            f"model: expected version {_BEFORE} or {VERSION}, which taciturn {__version__} reads, got another; read it "
+            f"with taciturn {named}."
         )
     return content
+
+
+def _present_inference(content: dict[str, Any]) -> Any:
+    """The errors in the present form; those of version 2 are of one table and have normal quantiles."""
+    found = content["inference"]
+    if content["version"] == VERSION or not isinstance(found, dict):
+        return found
+    size = len(found["std_error"])
+    added = {"degrees": [[None] * size], "allowance": [[0.0] * size], "confounded": [[]] * size}
+    if not added.keys().isdisjoint(found):
+        raise damaged("'inference' with keys of a later version")
+    return found | added | {name: [found[name]] for name in _ERRORS}
 
 
 def new_estimator(content: dict[str, Any]) -> Any:
@@ -320,7 +384,7 @@ def set_fitted(estimator: Any, content: dict[str, Any], names: list[str]) -> Non
         if type(content["n_steps"]) is not int or content["n_steps"] < 0:
             raise damaged("a number of steps that is none")
         estimator.n_iter_ = content["n_steps"]
-    set_inference(estimator, content["inference"])
+    set_inference(estimator, _present_inference(content))
     if read_truth("sparse", content):
         estimator.sparsify()
 
@@ -363,8 +427,12 @@ _SHARES = ("value", "lower", "upper", "baseline")
 
 
 def model_digest(model: Model) -> str:
-    """SHA-256 of the ``model.json`` of a model, in hexadecimal digits."""
-    return hashlib.sha256(f"{model.to_json()}\n".encode()).hexdigest()
+    """SHA-256 of the ``model.json`` of a model, in hexadecimal digits: of the file that it was read from, if any."""
+    return model.digest or _text_digest(model.to_json())
+
+
+def _text_digest(text: str) -> str:
+    return hashlib.sha256(f"{text.removesuffix(chr(10))}\n".encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -506,6 +574,8 @@ class Model:
     bounds: TableBounds
     estimator: Any
     command: str
+    digest: str | None = None
+    """SHA-256 of the text that it was read from, which an earlier version may have written in another form."""
 
     def __post_init__(self) -> None:
         name = type(self.estimator).__name__
@@ -582,16 +652,17 @@ class Model:
 
     @property
     def inference_notes(self) -> tuple[str, ...]:
-        """What the intervals cover, or why there are none, in sentences; none for a model without inference."""
+        """What the numbers cover, or why there are none, in sentences; none for a model without inference."""
         if getattr(self.estimator, "inference_", None) is None:
             return ()
         summary = self.summary()
-        chosen = set(summary.names)
-        whole = [
-            name for name, column in self.bounds.used
-            if column.type == "category" and chosen.issuperset(self.bounds.column_features(name, column))
-        ]  # fmt: skip
-        if summary.inference.reason is None or not whole:
+        chosen, missing = set(summary.names), {summary.rows[j] for j in summary.incomplete}
+        whole = []
+        for name, column in self.bounds.used:
+            own = self.bounds.column_features(name, column)
+            if column.type == "category" and chosen.issuperset(own) and not missing.isdisjoint(own):
+                whole.append(name)
+        if not whole:
             return summary.notes
         listed = ", ".join(whole)
         return (
@@ -638,10 +709,10 @@ class Model:
     @classmethod
     def from_json(cls, text: str) -> Model:
         """Read what :meth:`to_json` wrote; raise an error of one sentence if the text is damaged."""
-        return cls.from_content(parse_strictly(text))
+        return cls.from_content(parse_strictly(text), _text_digest(text))
 
     @classmethod
-    def from_content(cls, content: Any) -> Model:
+    def from_content(cls, content: Any, digest: str | None = None) -> Model:
         """Make a model from the parsed content of a file, as :meth:`from_json` does."""
         content = check_format(content)
         with _reading("model"):
@@ -657,7 +728,7 @@ class Model:
             set_fitted(estimator, content, names)
             estimator.certificate_ = Certificate.from_json(json.dumps(content["certificate"]))
             check_agreement(estimator, bounds)
-            model = cls(bounds, estimator, command)
+            model = cls(bounds, estimator, command, digest)
             check_choice((model.task,), task=content["task"])
             return model
 

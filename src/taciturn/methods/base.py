@@ -21,7 +21,7 @@ from sklearn import get_config
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from taciturn.charts import Markup, card, format_number, format_ratio, table
+from taciturn.charts import Markup, card, element, format_number, format_odds_estimate, table
 from taciturn.core.errors import (
     BudgetExceededError,
     DataError,
@@ -421,6 +421,7 @@ def _rounded_down(number: float) -> float:
 
 _ALWAYS = ("epsilon", "delta")
 _MOST_ROWS = 10
+_WITH_INFERENCE = "SparseRegressor and SparseClassifier with inference=True have intervals, p-values and odds ratios."
 
 
 class Represented(BaseEstimator):
@@ -475,8 +476,12 @@ class _ChangedParameters(BaseEstimator):
 
 def _released(estimator: Any) -> Iterator[Markup]:
     """Tables of what a fit left behind: coefficients, bounds, or selected features."""
-    if hasattr(estimator, "coef_"):
-        yield _coefficients(estimator)
+    found = getattr(estimator, "inference_", None)
+    if found is not None and found.reason is None:
+        yield from _estimates(estimator)
+    elif hasattr(estimator, "coef_"):
+        yield _weights(estimator)
+        yield element("p", f"No standard errors: {_WITH_INFERENCE if found is None else found.reason}")
     elif hasattr(estimator, "lower_"):
         rows = zip(_names(estimator), estimator.lower_, estimator.upper_, strict=True)
         cells = [[name, format_number(float(low)), format_number(float(high))] for name, low, high in rows]
@@ -486,42 +491,52 @@ def _released(estimator: Any) -> Iterator[Markup]:
         yield _table(("selected",), chosen, f"of {estimator.n_features_in_:,} features selected")
 
 
-def _coefficients(estimator: Any) -> Markup:
+def _weights(estimator: Any) -> Markup:
+    """The weights of the prediction rule, without what only an estimate with its error can be read as."""
     stored, names = estimator.coef_, _names(estimator)
     values = np.atleast_2d(stored.toarray() if hasattr(stored, "toarray") else stored)
     labels = [str(label) for label in getattr(estimator, "classes_", ())]
     used = np.flatnonzero(values.any(axis=0))
     order = used[np.argsort(-np.abs(values[:, used]).sum(axis=0), kind="stable")]
-    heads = labels if len(values) > 1 else ["coefficient"]
+    heads = labels if len(values) > 1 else ["weight"]
     columns = [[format_number(value) for value in row] for row in values[:, order].tolist()]
-    subject = ""
-    if len(labels) == 2:
-        heads.append("odds ratio")
-        columns.append([format_ratio(value) for value in values[0, order].tolist()])
-        subject = f" ({labels[1]} against {labels[0]})"
-    for head, column in _intervals(estimator, order):
-        heads.append(head)
-        columns.append(column)
-    intercept = [format_number(float(value)) for value in np.atleast_1d(estimator.intercept_)]
+    subject = f" ({labels[1]} against {labels[0]})" if len(labels) == 2 else ""
     return _table(
         ("feature", *heads),
         [[names[j], *(column[place] for column in columns)] for place, j in enumerate(order)],
-        f"of {len(names):,} features have a coefficient{subject}",
-        ["(intercept)", *intercept, *[""] * (len(columns) - len(intercept))],
+        f"of {len(names):,} features have a weight in the prediction rule{subject}",
+        ["(intercept)", *(format_number(float(value)) for value in np.atleast_1d(estimator.intercept_))],
     )
 
 
-def _intervals(estimator: Any, order: Any) -> Iterator[tuple[str, list[str]]]:
-    """Intervals and p-values, where the fit has some."""
-    found = getattr(estimator, "inference_", None)
-    if found is None or found.reason is not None:
-        return
-    ends, p_values = estimator.coef_interval_, estimator.coef_p_value_
-    yield (
-        f"{100.0 * found.confidence_level:g}% interval",
-        [f"{format_number(float(ends[j, 0]))} to {format_number(float(ends[j, 1]))}" for j in order],
-    )
-    yield "p", ["<0.001" if p_values[j] < 1e-3 else f"{p_values[j]:.3f}" for j in order]
+def _estimates(estimator: Any) -> Iterator[Markup]:
+    """Coefficients with intervals and p-values, a table for each class but the reference, and what is missing."""
+    summary = estimator.summary()
+    level = f"{100.0 * summary.inference.confidence_level:g}% interval"
+    heads = ["coefficient", level, "p", *([f"odds ratio ({level})"] if summary.odds else [])]
+    for k, subject in enumerate(summary.subjects):
+        lines = [[name, *cells] for name, cells in zip(summary.rows, _estimate_cells(summary, k), strict=True)]
+        about = f" ({subject})" if subject else ""
+        yield _table(
+            ("feature", *heads),
+            [lines[j] for j in summary.order(k)],
+            f"of {estimator.n_features_in_:,} features are in the model{about}",
+            lines[-1] if summary.intercept else None,
+        )
+    for sentence in summary.gaps:
+        yield element("p", sentence)
+
+
+def _estimate_cells(summary: Any, table: int) -> Iterator[list[str]]:
+    """What stands beside the names in a table of coefficients."""
+    columns = summary.columns
+    numbers = zip(*(columns[name][table].tolist() for name in ("coefficient", "lower", "upper", "p")), strict=True)
+    for j, (mark, (value, lower, upper, p)) in enumerate(zip(summary.marks(table), numbers, strict=True)):
+        # The exponential of an intercept is no ratio of two odds.
+        ratio = "" if mark or j == len(summary.names) else format_odds_estimate(value, lower, upper, 1.0)
+        interval = f"{format_number(lower)} to {format_number(upper)}"
+        cells = [mark, "", ""] if mark else [format_number(value), interval, "<0.001" if p < 1e-3 else f"{p:.3f}"]
+        yield [*cells, *([ratio] if summary.odds else [])]
 
 
 def _table(header: Sequence[str], rows: list[list[str]], what: str, last: list[str] | None = None) -> Markup:

@@ -186,12 +186,13 @@ confidence_level : float, default=0.95
     Of the intervals.
 """,
     "inference_attributes": """
-coef_std_error_ : ndarray of shape (n_features,)
+coef_std_error_ : ndarray of shape (n_features,) or (n_classes, n_features)
     With ``inference=True``: standard errors of the coefficients, which include sampling error and noise. NaN for
-    columns that are not in the model, and where noise leaves none; ``summary()`` says why.
-coef_interval_ : ndarray of shape (n_features, 2)
+    columns that are not in the model and for coefficients that are not estimable; ``summary()`` says why. Three and
+    more classes have one row each, for log-odds against the first one, the reference, whose row is NaN.
+coef_interval_ : ndarray of shape (n_features, 2) or (n_classes, n_features, 2)
     Likewise, confidence intervals.
-coef_p_value_ : ndarray of shape (n_features,)
+coef_p_value_ : ndarray of shape (n_features,) or (n_classes, n_features)
     Likewise, p-values of the hypotheses that coefficients are zero.
 inference_ : Inference
     Likewise, all of that in one object, the intercept included.

@@ -5,6 +5,7 @@ import hashlib
 import itertools
 import json
 import math
+from dataclasses import replace
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
@@ -91,6 +92,7 @@ def regression(certificate=None, **fitted):
         feature_names=bounds.feature_names,
         command=f"taciturn fit table.csv --target {QUOTED!r} -o out",
         to_json=lambda: "the text of model.json",
+        digest=None,
     )
 
 
@@ -106,6 +108,7 @@ def classification(classes, certificate=None):
         feature_names=bounds.feature_names,
         command="taciturn fit table.csv",
         to_json=lambda: "the text of model.json",
+        digest=None,
     )
 
 
@@ -123,21 +126,63 @@ def inferred(task="regress", **changes):
     else:
         estimator.y_bounds_ = (0.0, 250.0)
     sampling, privacy = np.array([0.3, 0.12, 0.4, 0.02, 0.05]), np.array([0.4, 0.05, 0.3, 0.0, 0.12])
+    estimator.inference_ = replace(errors_of([0, 1, 3, 4], [sampling], [privacy]), **changes)
+    return Model(bounds_of(QUOTED if task == "regress" else "y", stated), estimator, "taciturn fit t.csv --inference")
+
+
+def errors_of(columns, sampling, privacy, **changes):
+    """Standard errors of columns by their parts, one list per table, with normal quantiles."""
+    sampling, privacy = np.array(sampling, dtype=float), np.array(privacy, dtype=float)
     details = {
-        "columns": np.array([0, 1, 3, 4]),
+        "columns": np.array(columns),
         "std_error": np.hypot(sampling, privacy),
         "sampling": sampling,
         "privacy": privacy,
+        "degrees": np.full(sampling.shape, np.inf),
+        "allowance": np.zeros(sampling.shape),
+        "confounded": ((),) * sampling.shape[1],
         "confidence_level": 0.95,
         "n_records": 12_345,
         "split": True,
     }
-    estimator.inference_ = Inference(**(details | changes))
-    return Model(bounds_of(QUOTED if task == "regress" else "y", stated), estimator, "taciturn fit t.csv --inference")
+    return Inference(**(details | changes))
+
+
+NAN = math.nan
+
+
+def partly(task="regress", **changes):
+    """A model of which two coefficients are confounded with each other, and so is the intercept of classes."""
+    gone = NAN if task == "regress" else 0.2
+    confounded = ((), (), (3,), (2,), ())
+    errors = errors_of(
+        [0, 1, 3, 4], [[0.3, 0.12, NAN, NAN, gone]], [[0.4, 0.05, NAN, NAN, gone]], confounded=confounded,
+        degrees=np.array([[12.5, math.inf, math.inf, math.inf, math.inf]]),
+        allowance=np.array([[0.0, 0.25, 0.0, 0.0, 0.0]]),
+    )  # fmt: skip
+    made = inferred(task)
+    made.estimator.inference_ = replace(errors, **changes)
+    return made
+
+
+def three_classes(**changes):
+    """A model of three classes, with a table for each but the first; one coefficient is estimable in one of them."""
+    estimator = SparseClassifier()
+    estimator.classes_ = np.array(["low", EVIL, "high"])
+    estimator.coef_ = np.array([[0.0] * 5, [1.5, -0.75, 0.0, 0.4, -0.01], [-0.5, 2.0, 0.0, 0.1, 0.3]])
+    estimator.intercept_ = np.array([0.0, 0.25, -1.0])
+    estimator.n_features_in_ = 5
+    estimator.certificate_ = certificate_of_fit()
+    sampling = [[0.3, 0.12, 0.4, 0.02, 0.05], [0.1, 0.2, 0.3, NAN, 0.1]]
+    privacy = [[0.4, 0.05, 0.3, 0.0, 0.12], [0.05, 0.1, 0.1, NAN, 0.2]]
+    errors = errors_of([0, 1, 3, 4], sampling, privacy, confounded=((), (), (), (0, 4), ()))
+    estimator.inference_ = replace(errors, **changes)
+    stated = f"classes = {json.dumps(['low', EVIL, 'high'])}"
+    return Model(bounds_of("y", stated), estimator, "taciturn fit t.csv --inference")
 
 
 def no_errors(**changes):
-    nothing = np.full(5, np.nan)
+    nothing = np.full((1, 5), np.nan)
     reason = f"the matrix is not clear of its noise {EVIL}."
     return inferred(**({"std_error": nothing, "sampling": nothing, "privacy": nothing, "reason": reason} | changes))
 
@@ -171,6 +216,7 @@ def at_length():
         feature_names=bounds.feature_names,
         command="taciturn fit table.csv " * 20,
         to_json=lambda: "the text of model.json",
+        digest=None,
     )
 
 
@@ -232,6 +278,8 @@ REPORTS = {
     "intervals": lambda: model_report(inferred()),
     "odds ratios": lambda: model_report(inferred("classify")),
     "no intervals": lambda: model_report(no_errors()),
+    "partly estimable": lambda: model_report(partly("classify")),
+    "three classes with intervals": lambda: model_report(three_classes()),
     "scored": lambda: model_report(classification(["no", EVIL]), made_score(["no", EVIL])),
     "scored classes": lambda: model_report(classification(["low", EVIL, "high"]), made_score(["low", EVIL, "high"])),
     "scored numbers": lambda: model_report(regression(), made_score([], std=400.0)),

@@ -60,29 +60,30 @@ def test_the_report_has_its_parts_in_order():
     ]
 
 
-def test_coefficients_are_told_in_the_units_of_the_columns():
-    rows = table_of(Tree(model_report(regression())).root, f"Coefficients of {QUOTED}")
-    assert rows[0] == ["feature", "coefficient", "effect per unit"]
+def test_weights_are_told_with_the_change_of_the_column_that_they_are_for():
+    rows = table_of(Tree(model_report(regression())).root, f"Weights of {QUOTED}")
+    assert rows[0] == ["feature", "weight", "for a change of"]
     table = {name: [float(cell) for cell in cells] for name, *cells in rows[1:]}
     assert list(table) == ["age", EVIL, "region=north", "region=south"]
     # From 10 to 110 are 100 years for a change of two encoded units, from -0.5 to 0.5 is one.
-    assert table["age"] == [20.0, 20.0 * 2 / 100]
-    assert table[EVIL] == [-8.0, -8.0 * 2 / 1]
-    assert table["region=north"] == [5.0, 5.0]
-    assert table["region=south"] == [1e-5, 1e-5]
+    assert table["age"] == [20.0, 50.0]
+    assert table[EVIL] == [-8.0, 0.5]
+    assert table["region=north"] == [5.0, 1.0]
+    assert table["region=south"] == [1e-5, 1.0]
 
 
-def test_odds_ratios_are_told_per_unit_where_there_are_two_classes():
-    model = classification(["no", "yes"])
-    rows = table_of(Tree(model_report(model)).root, "Coefficients of y (yes against no)")
-    assert rows[0] == ["feature", "coefficient", "effect per unit", "odds ratio per unit"]
-    ratios = {name: cells[-1] for name, *cells in rows[1:]}
-    # Coefficients 1, -2, 2, -1.25; bounds of the first from 10 to 110, of the second from -0.5 to 0.5.
-    expected = {"age": math.exp(1 / 50), EVIL: math.exp(-2 / 0.5), "region=north": math.exp(2)}
-    for name, ratio in expected.items():
-        assert float(ratios[name]) == pytest.approx(ratio, rel=1e-3)
-    for other in (regression(), classification(["low", "middle", "high"])):
-        assert "odds ratio per unit" not in Tree(model_report(other)).root.words()
+@pytest.mark.parametrize(
+    "model", [regression(), classification(["no", "yes"]), classification(["low", "middle", "high"])]
+)
+def test_without_errors_there_is_no_effect_and_no_odds_ratio(model):
+    words = parts_of(Tree(model_report(model)).root)["The model"]
+    assert "These are the weights of a prediction rule, without standard errors" in words
+    sentence = (
+        f"(taciturn fit --inference) gives intervals and {'effects' if model.task == 'regress' else 'odds ratios'}."
+    )
+    assert sentence in words
+    rest = words.replace(sentence, "")
+    assert not any(word in rest for word in ("odds ratio", "effect", "per unit", "coefficient", "p-value", "interval"))
 
 
 @pytest.mark.parametrize("unit", [0.1, 0.04, 3e-4])
@@ -173,7 +174,7 @@ def test_meaning_depends_on_the_task():
     assert "change of the prediction, in the units of the target" in one
     assert "Intercept: 120.0. This is the prediction of" in one
     assert "log-odds of yes against no" in two
-    assert all("How large it is in each coefficient is not stated here" in part for part in (one, two))
+    assert all("how much noise each of them contains" in part for part in (one, two))
 
 
 def test_the_guarantee_is_three_sentences_with_the_numbers_of_the_certificate():
@@ -330,12 +331,10 @@ def test_a_model_that_was_really_fitted_is_reported(kind, stored):
     model = Model(bounds.for_table(schema), estimator.sparsify() if stored == "sparse" else estimator, "the command")
     page = model_report(model)
     assert faults_of(page) == []
-    caption = "Coefficients of y" if regress else "Coefficients of y (1 against 0)"
+    caption = "Weights of y" if regress else "Weights of y (1 against 0)"
     rows = table_of(Tree(page).root, caption)[1:]
     assert {row[0]: float(row[1]) for row in rows} == pytest.approx({k: v for k, v in fitted.items() if v}, rel=1e-3)
-    assert {row[0]: float(row[2]) for row in rows} == pytest.approx(
-        {k: v / 10 for k, v in fitted.items() if v}, rel=1e-3
-    )
+    assert {float(row[2]) for row in rows} == {10.0}
 
 
 def test_tables_of_wide_models_are_cut():
@@ -346,8 +345,8 @@ def test_tables_of_wide_models_are_cut():
     model.bounds, model.feature_names = bounds.for_table(schema), names
     page = model_report(model)
     root = Tree(page).root
-    rows = table_of(root, "Coefficients of y: the largest 1,000 of 1,500, the model file has all")
+    rows = table_of(root, "Weights of y: the largest 1,000 of 1,500, the model file has all")
     assert len(rows) == 1001
-    assert rows[1] == ["c1499", "1,500", "750.0"]
+    assert rows[1] == ["c1499", "1,500", "2.000"]
     assert len(table_of(root, "1,000 of 1,500 columns")) == 1001
-    assert "The 40 largest of 1,500 coefficients" in page
+    assert "The 40 largest of 1,500 weights" in page

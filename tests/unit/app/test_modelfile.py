@@ -286,7 +286,8 @@ WRONG = [
 DAMAGE = [
     *[("regress", [key], KeyError) for key in KEYS.split()],
     *WRONG,
-    ("regress", ["version"], 3),
+    ("regress", ["version"], 1),
+    ("regress", ["version"], 4),
     ("regress", ["task"], "classify"),
     ("classify", ["task"], "regress"),
     ("regress", ["estimator"], "SparseClassifier"),
@@ -349,9 +350,11 @@ def test_a_damaged_file_is_one_sentence(content, task, path, value):
 
 
 def test_a_file_of_another_version_names_the_program_to_use(content):
-    text = damaged(content["regress"], ["version"], 3)
+    text = damaged(content["regress"], ["version"], 4)
     text = text.replace(f'"taciturn": "{content["regress"]["taciturn"]}"', '"taciturn": "3.4"', 1)
-    with pytest.raises(TaciturnError, match=r"^model: expected version 2, which .*; read it with taciturn 3\.4\.$"):
+    with pytest.raises(
+        TaciturnError, match=r"^model: expected version 2 or 3, which .*; read it with taciturn 3\.4\.$"
+    ):
         Model.from_json(text)
 
 

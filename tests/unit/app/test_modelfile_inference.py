@@ -16,10 +16,11 @@ import taciturn
 from taciturn import load
 from taciturn.app.model_file import Model
 from taciturn.core.errors import CertificateError, DataError, ParameterError, TaciturnError
-from taciturn.methods.inference.summary import Inference
+from taciturn.methods.inference.summary import Inference, restore_inference
 from taciturn.tables import Column, TableBounds, TableEncoder, Target
 
 N = 6000
+NAN = math.nan
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(
     {
@@ -102,8 +103,8 @@ def test_the_cases_are_what_they_are_called(models):
     assert not found["fixed"].split
     assert found["fixed"].confidence_level == 0.9
     assert found["fixed"].columns.tolist() == [0, 1, 3, 5]
-    assert np.isnan(found["no intercept"].std_error[-1])
-    assert np.isfinite(found["no intercept"].std_error[:-1]).all()
+    assert np.isnan(found["no intercept"].std_error[0, -1])
+    assert np.isfinite(found["no intercept"].std_error[0, :-1]).all()
     assert found["no errors"].reason is not None
     assert np.isnan(found["no errors"].std_error).all()
     assert (found["no noise"].privacy == 0).all()
@@ -186,7 +187,6 @@ def test_all_categories_of_a_column_are_told(models):
 
 # ------------------------------------------------------------------ forgeries
 
-NAN = float("nan")
 FORGERIES = [
     *[("fixed", [key], KeyError, "other keys") for key in ("columns", "std_error", "split", "reason")],
     ("fixed", ["covariance"], [[1.0]], "other keys"),
@@ -199,19 +199,38 @@ FORGERIES = [
     ("fixed", ["columns"], [-1, 1, 3, 5], "does not have"),
     ("fixed", ["columns"], [0, True, 3, 5], "does not have"),
     ("fixed", ["columns"], [0.0, 1, 3, 5], "does not have"),
-    *[("fixed", [name, 0], -0.1, "negative or not finite") for name in ("std_error", "sampling", "privacy")],
-    ("fixed", ["std_error", 0], 10**400, "values of other types"),
-    ("fixed", ["std_error", 0], "0.1", "numbers or nulls"),
-    ("fixed", ["std_error", 0], True, "numbers or nulls"),
-    ("fixed", ["std_error", 0], [0.1], "numbers or nulls"),
+    *[("fixed", [name, 0, 0], -0.1, "negative or not finite") for name in ("std_error", "sampling", "privacy")],
+    ("fixed", ["std_error", 0, 0], 10**400, "values of other types"),
+    ("fixed", ["std_error", 0, 0], "0.1", "numbers or nulls"),
+    ("fixed", ["std_error", 0, 0], True, "numbers or nulls"),
+    ("fixed", ["std_error", 0, 0], [0.1], "numbers or nulls"),
     ("fixed", ["std_error"], [0.1], "numbers or nulls"),
+    ("fixed", ["std_error"], [[0.1]], "numbers or nulls"),
+    ("fixed", ["std_error"], [[0.1] * 5] * 2, "numbers or nulls"),
     ("fixed", ["std_error"], None, "numbers or nulls"),
     ("fixed", ["privacy"], {}, "numbers or nulls"),
-    ("fixed", ["std_error", 0], 0.0, "do not add up"),
-    ("fixed", ["sampling", 1], 0.0, "do not add up"),
-    ("fixed", ["privacy", -1], 7.0, "do not add up"),
-    ("fixed", ["privacy", 1], None, "without their parts"),
-    ("fixed", ["std_error", 1], None, "without their parts"),
+    ("fixed", ["std_error", 0, 0], 0.0, "do not add up"),
+    ("fixed", ["sampling", 0, 1], 0.0, "do not add up"),
+    ("fixed", ["privacy", 0, -1], 7.0, "do not add up"),
+    ("fixed", ["privacy", 0, 1], None, "without their parts"),
+    ("fixed", ["std_error", 0, 1], None, "without their parts"),
+    ("fixed", ["degrees", 0, 0], 0.0, "degrees of freedom below one"),
+    ("fixed", ["degrees", 0, 0], -3.0, "negative or not finite"),
+    ("fixed", ["degrees", 0, 0], "inf", "numbers or nulls"),
+    ("fixed", ["degrees", 0, 0], 0.99, "degrees of freedom below one"),
+    ("fixed", ["degrees"], [], "numbers or nulls"),
+    ("no intercept", ["degrees", 0, -1], 5.0, "without a standard error"),
+    ("fixed", ["allowance", 0, 0], -0.1, "negative or not finite"),
+    ("fixed", ["allowance", 0, 0], None, "without an allowance"),
+    ("fixed", ["allowance", 0, 0], True, "numbers or nulls"),
+    ("no intercept", ["allowance", 0, -1], 0.1, "an allowance without one"),
+    ("fixed", ["confounded"], None, "5 lists of other coefficients"),
+    ("fixed", ["confounded"], [[]] * 4, "5 lists of other coefficients"),
+    ("fixed", ["confounded"], [0] * 5, "5 lists of other coefficients"),
+    ("no errors", ["confounded", 0], list(range(1000)), "lists of other coefficients"),
+    *[("no errors", ["confounded", 0], [place], "no other coefficient") for place in (0, 4, -1, 1.0, "1", True, None)],
+    ("no errors", ["confounded", 0], [1, 1], "confounded twice"),
+    ("fixed", ["confounded", 0], [1], "in spite of a standard error"),
     *[("fixed", ["confidence_level"], v, "confidence level") for v in (1.0, 0.49, "0.9", None, True, [0.9])],
     *[("fixed", ["n_records"], value, "number of records") for value in (-1, 1.5, "5", None, True)],
     *[("fixed", ["split"], value, "neither true nor false") for value in (0, None, "no")],
@@ -248,18 +267,26 @@ def test_a_forgery_is_one_sentence(models, name, path, value, message):
 
 def test_numbers_that_json_does_not_have_are_refused(models):
     for constant in ("NaN", "Infinity", "1e400"):
-        text = forged(models["fixed"], ["std_error", 0], "HERE").replace('"HERE"', constant)
+        text = forged(models["fixed"], ["std_error", 0, 0], "HERE").replace('"HERE"', constant)
         with pytest.raises(TaciturnError, match="^model: expected "):
             Model.from_json(text)
 
 
+def test_intervals_that_overflow_are_refused(models):
+    content = json.loads(models["fixed"].to_json())
+    for name, value in (("std_error", 1.7e308), ("sampling", 1.7e308), ("privacy", 0.0)):
+        content["inference"][name][0][0] = value
+    with pytest.raises(DataError, match="intervals without ends"):
+        Model.from_json(json.dumps(content))
+
+
 def test_rounding_is_no_forgery(models):
     model = models["fixed"]
-    error = float(model.estimator.inference_.std_error[0])
-    near = forged(model, ["std_error", 0], float(np.nextafter(error, 1.0)))
+    error = float(model.estimator.inference_.std_error[0, 0])
+    near = forged(model, ["std_error", 0, 0], float(np.nextafter(error, 1.0)))
     assert Model.from_json(near).estimator.coef_std_error_[0] == np.nextafter(error, 1.0)
     with pytest.raises(TaciturnError, match="do not add up"):
-        Model.from_json(forged(model, ["std_error", 0], error * (1 + 1e-9)))
+        Model.from_json(forged(model, ["std_error", 0, 0], error * (1 + 1e-9)))
 
 
 def test_errors_of_classes_that_have_none_are_refused(models):
@@ -267,14 +294,101 @@ def test_errors_of_classes_that_have_none_are_refused(models):
     encoder = TableEncoder(bounds=TableBounds(Target("y", -6, 6), COLUMNS)).fit(FRAME)
     other = taciturn.FrankWolfeRegressor(y_bounds=(-6, 6), n_steps=5, random_state=0)
     other.fit(encoder.transform(FRAME), SCORE.clip(-6, 6))
-    three = Target("y", classes=(0, 1, 2))
-    many = taciturn.SparseClassifier(classes=(0, 1, 2), epsilon=4.0, random_state=0)
+    content = json.loads(Model(encoder.bounds_, other, "").to_json()) | {"inference": errors}
+    with pytest.raises(TaciturnError, match="standard errors of a model that has none"):
+        Model.from_json(json.dumps(content))
+
+
+# ------------------------------------------------------------------ partly estimable models, and several classes
+
+
+@pytest.fixture(scope="module")
+def three():
+    """A model of three classes with made-up errors: no coefficient of the reference, and one that is not estimable."""
+    encoder = TableEncoder(bounds=TableBounds(Target("y", classes=(0, 1, 2)), COLUMNS)).fit(FRAME)
+    many = taciturn.SparseClassifier(classes=(0, 1, 2), epsilon=4.0, columns=[0, 1, 5], random_state=0)
     many.fit(encoder.transform(FRAME), np.digitize(SCORE, (-0.5, 0.5)))
-    bounds = TableEncoder(bounds=TableBounds(three, COLUMNS)).fit(FRAME).bounds_
-    for model in (Model(encoder.bounds_, other, ""), Model(bounds, many, "")):
-        content = json.loads(model.to_json()) | {"inference": errors}
-        with pytest.raises(TaciturnError, match="standard errors of a model that has none"):
-            Model.from_json(json.dumps(content))
+    many.coef_, many.intercept_ = many.coef_ - many.coef_[0], many.intercept_ - many.intercept_[0]
+    many.set_params(inference=True)
+    sampling = np.array([[0.1, 0.2, 0.3, 0.4], [0.2, NAN, 0.1, 0.3]])
+    found = Inference(
+        np.array([0, 1, 5]),
+        sampling * 5 / 4,
+        sampling,
+        sampling * 3 / 4,
+        np.array([[20.5, math.inf, 8.0, math.inf], [30.0, math.inf, 4.0, math.inf]]),
+        np.array([[0.0, 0.01, 0.0, 0.2], [0.0, 0.0, 0.3, 0.0]]),
+        ((), (0, 3), (), ()),
+        0.9,
+        6000,
+        split=False,
+    )
+    restore_inference(many, found)
+    many.certificate_ = dataclasses.replace(
+        many.certificate_, public=many.certificate_.public | {"inference": "all records"}
+    )
+    return Model(encoder.bounds_, many, "taciturn fit table.csv --inference")
+
+
+def test_tables_of_several_classes_come_back_bit_for_bit(three):
+    read = Model.from_json(three.to_json())
+    for field in dataclasses.fields(Inference):
+        before, after = (getattr(each.estimator.inference_, field.name) for each in (three, read))
+        assert same(before, after), field.name
+    for attribute, shape in {"coef_std_error_": (3, 6), "coef_interval_": (3, 6, 2), "coef_p_value_": (3, 6)}.items():
+        before, after = (getattr(each.estimator, attribute) for each in (three, read))
+        assert same(before, after), attribute
+        assert after.shape == shape
+        assert np.isnan(after[0]).all()
+        np.testing.assert_array_equal(np.isfinite(after[1:].reshape(2, 6, -1)[..., 0]), [
+            [True, True, False, False, False, True], [True, False, False, False, False, True],
+        ])  # fmt: skip
+    assert read.to_json() == three.to_json()
+    assert str(read.summary()) == str(three.summary())
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (["coefficients", 0, 0], 0.1, "against a class whose coefficients are not zero"),
+        (["intercept", 0], 0.1, "against a class whose coefficients are not zero"),
+        (["inference", "std_error", 1], KeyError, "2 lists of 4 numbers or nulls"),
+        (["inference", "degrees", 1, 1], 5.0, "without a standard error"),
+        (["inference", "confounded", 0], [1], "in spite of a standard error"),
+        (["inference", "confounded", 1], [1], "no other coefficient"),
+    ],
+    ids=str,
+)
+def test_forgeries_of_several_classes(three, path, value, message):
+    content = json.loads(three.to_json())
+    place = content
+    for key in path[:-1]:
+        place = place[key]
+    if value is KeyError:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    with pytest.raises(TaciturnError, match=f"^model: expected a .*{message}"):
+        Model.from_json(json.dumps(content))
+
+
+def test_errors_of_version_2_have_normal_quantiles_and_cannot_state_others(models):
+    content = json.loads(models["fixed"].to_json()) | {"version": 2}
+    errors = content["inference"]
+    old = {key: errors[key][0] if key in ("std_error", "sampling", "privacy") else errors[key] for key in errors}
+    before = {key: value for key, value in old.items() if key not in ("degrees", "allowance", "confounded")}
+    read = Model.from_json(json.dumps(content | {"inference": before}))
+    for field in dataclasses.fields(Inference):
+        expected = getattr(models["fixed"].estimator.inference_, field.name)
+        assert same(getattr(read.estimator.inference_, field.name), expected), field.name
+    for key in ("degrees", "allowance", "confounded"):
+        with pytest.raises(DataError, match="keys of a later version"):
+            Model.from_json(json.dumps(content | {"inference": before | {key: old[key]}}))
+    for wrong in (errors, before | {"std_error": None}, before | {"std_error": [[0.1] * 5]}):
+        with pytest.raises(DataError, match="^model: expected a complete"):
+            Model.from_json(json.dumps(content | {"inference": wrong}))
+    with pytest.raises(DataError, match="^model: expected a complete"):
+        Model.from_json(json.dumps(content | {"version": 3, "inference": before}))
 
 
 def test_errors_that_no_certificate_states_are_refused(models):

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from reported import EVIL, QUOTED, Tree, drawings, faults_of, inferred, no_errors, regression
+from reported import EVIL, QUOTED, Tree, drawings, errors_of, faults_of, inferred, no_errors, regression
 from scipy.stats import norm
 
 from taciturn.app.report.model import model_report
@@ -40,8 +40,9 @@ def by_hand(model):
     z = norm.ppf(1 - (1 - found.confidence_level) / 2)
     rows = {}
     for k, (place, name) in enumerate(NAMES.items()):
-        rows[name] = (float(np.ravel(model.estimator.coef_)[place]), found.sampling[k], found.privacy[k])
-    rows["(intercept)"] = (float(np.ravel(model.estimator.intercept_)[0]), found.sampling[-1], found.privacy[-1])
+        rows[name] = (float(np.ravel(model.estimator.coef_)[place]), found.sampling[0, k], found.privacy[0, k])
+    intercept = float(np.ravel(model.estimator.intercept_)[0])
+    rows["(intercept)"] = (intercept, found.sampling[0, -1], found.privacy[0, -1])
     told = {}
     for name, (value, sampling, privacy) in rows.items():
         error = math.sqrt(sampling**2 + privacy**2)
@@ -106,7 +107,7 @@ def test_the_page_says_what_the_intervals_cover(split, words):
     assert words in text
     assert "Intervals of 0.95 confidence include the sampling error and the noise for privacy" in text
     assert "They do not cover columns that were left out, values beyond the bounds" in text
-    assert "not stated here" not in text
+    assert "prediction rule" not in text
 
 
 def test_without_errors_the_reason_stands_beside_the_bars():
@@ -114,27 +115,27 @@ def test_without_errors_the_reason_stands_beside_the_bars():
     assert faults_of(page) == []
     root = Tree(page).root
     assert f"No standard errors: the matrix is not clear of its noise {EVIL}." in root.words()
-    assert "The coefficients are those of the half that chose the columns" in root.words()
-    header, rows = table_of(root, f"Coefficients of {QUOTED}")
-    assert header == ["feature", "coefficient", "effect per unit"]
-    assert number(rows["age"][1]) == 1.5 / 50
+    assert "The weights are those of the half that chose the columns" in root.words()
+    header, rows = table_of(root, f"Weights of {QUOTED}")
+    assert header == ["feature", "weight", "for a change of"]
+    assert [number(cell) for cell in rows["age"]] == [1.5, 50.0]
     assert [len(svg.find("rect")) for svg in (*drawings(root), *drawings(root, "narrow"))] == [4, 4]
     assert not root.find("circle")
     assert "NaN" not in page.lower()
 
 
-def test_a_model_without_inference_has_no_word_of_intervals():
+def test_a_model_without_inference_says_how_to_get_intervals_and_has_none():
     page = model_report(regression())
     words = Tree(page).root.find("main")[0].words()
-    assert "interval" not in words.replace("intervals of", "")
-    assert "standard error" not in words
-    assert "How large it is in each coefficient is not stated here" in words
+    assert "interval" not in words.replace("gives intervals and effects", "")
+    assert "standard error" not in words.replace("without standard errors", "")
+    assert "These are the weights of a prediction rule" in words
 
 
 def test_a_model_of_its_intercept_alone_has_a_table_and_no_chart():
-    changes = {"columns": np.array([], dtype=int), "coef": np.zeros(5)}
-    errors = {name: np.array([value]) for name, value in (("std_error", 0.5), ("sampling", 0.3), ("privacy", 0.4))}
-    page = model_report(inferred(**changes, **errors))
+    model = inferred(coef=np.zeros(5))
+    model.estimator.inference_ = errors_of(np.array([], dtype=int), [[0.3]], [[0.4]])
+    page = model_report(model)
     assert faults_of(page) == []
     _, rows = table_of(Tree(page).root, "Coefficients of")
     assert list(rows) == ["(intercept)"]
@@ -264,7 +265,7 @@ def test_hostile_numbers_do_not_break_the_page():
     for coefficient in (1e300, -1e300, 800.0, 1e-300):
         model = inferred("classify", coef=np.array([coefficient, -0.75, 0.0, 0.4, -0.01]))
         assert faults_of(model_report(model)) == []
-    huge = np.full(5, 1e200)
+    huge = np.full((1, 5), 1e200)
     assert faults_of(model_report(inferred(std_error=huge * math.sqrt(2), sampling=huge, privacy=huge))) == []
 
 

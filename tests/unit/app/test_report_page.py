@@ -69,7 +69,7 @@ def test_text_of_users_stays_text(name):
 def test_quotes_stay_inside_attributes_and_titles():
     root = Tree(model_report(regression())).root
     assert root.find("h1")[0].words() == root.find("title")[0].words() == f"Model of “{QUOTED}” (regression)"
-    assert f"Coefficients of {QUOTED}" in [region.attributes.get("aria-label") for region in root.find("div")]
+    assert f"Weights of {QUOTED}" in [region.attributes.get("aria-label") for region in root.find("div")]
 
 
 def test_characters_that_files_cannot_carry_are_shown_as_escapes():

@@ -4,6 +4,7 @@
 errors, no noise, selectors, scalers, scores, persons, groups, relations, a composition and a published claim.
 """
 
+import hashlib
 import json
 import math
 import operator
@@ -16,7 +17,7 @@ import pytest
 import taciturn
 from taciturn import Certificate
 from taciturn.accounting import best_bound
-from taciturn.app.model_file import CLASSES, Model
+from taciturn.app.model_file import CLASSES, VERSION, Model, model_digest
 from taciturn.core.errors import CertificateError
 from taciturn.events import for_group
 
@@ -67,14 +68,33 @@ def test_a_certificate_without_a_field_is_refused(field):
         Certificate.from_json(json.dumps(stored))
 
 
+def in_one_table(errors):
+    """Errors of 0.2 in the present form: normal quantiles, no allowance, and nothing known about confounding."""
+    if errors is None:
+        return None
+    size = len(errors["std_error"])
+    added = {"degrees": [[None] * size], "allowance": [[0.0] * size], "confounded": [[]] * size}
+    return errors | added | {name: [errors[name]] for name in ("std_error", "sampling", "privacy")}
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_loads_as_it_was(name):
     model = Model.from_json(json.dumps(MODELS[name]))
     again = json.loads(model.to_json())
     assert again.pop("certificate") == MODELS[name]["certificate"] | {"taciturn": taciturn.__version__}
-    assert again == {field: value for field, value in MODELS[name].items() if field != "certificate"} | {
-        "taciturn": taciturn.__version__
+    written = {field: value for field, value in MODELS[name].items() if field != "certificate"}
+    assert again == written | {
+        "taciturn": taciturn.__version__,
+        "version": VERSION,
+        "inference": in_one_table(written["inference"]),
     }
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_digest_of_a_model_is_that_of_its_file(name):
+    # In the lines of the file, which this version writes with other keys.
+    text = "{\n" + ",\n".join(f'  "{key}": {json.dumps(value)}' for key, value in MODELS[name].items()) + "\n}\n"
+    assert model_digest(Model.from_json(text)) == hashlib.sha256(text.encode()).hexdigest()
 
 
 PEOPLE = [

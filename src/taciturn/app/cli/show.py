@@ -6,7 +6,8 @@ import csv
 import io
 import math
 import operator
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -47,7 +48,7 @@ from taciturn.app.cli.tables import (
     warnings_as_notes,
     with_person,
 )
-from taciturn.charts import format_estimate, format_odds, format_odds_estimate
+from taciturn.charts import format_estimate, format_odds_estimate
 from taciturn.core.errors import CertificateError, ParameterError, visible
 
 if TYPE_CHECKING:
@@ -61,12 +62,12 @@ if TYPE_CHECKING:
     from taciturn.privacy.ledger import LedgerEntry
 
 
-# --- A model on a screen: its coefficients by name and what they mean, with standard errors if it has some.
+# --- A model on a screen: its coefficients by name with standard errors, or the weights of its prediction rule.
 
 ROWS_OF_A_SCREEN = 10
 """Coefficients that fit on a screen of 24 lines beside what else is said of a model."""
 
-_FEWEST_ROWS = 4
+_FEWEST_ROWS, _MOST_GAPS = 4, 2
 # Screens as wide as this show the parts of standard errors too.
 _WIDE = 120
 # Headings take two lines on narrower screens.
@@ -76,32 +77,38 @@ _INTERCEPT = "(intercept)"
 
 
 def print_model(model: Model, *, full: bool = True) -> None:
-    """Print the coefficients, the largest first, and what they mean per unit of their column.
+    """Print coefficients with their intervals, or the weights of the prediction rule of a model that has none.
 
-    Without ``full`` it is a part of one screen: the largest coefficients, with names and sentences cut short.
+    Without ``full`` it is a part of one screen: the largest of them, with names and sentences cut short.
     """
     inference = getattr(model.estimator, "inference_", None)
     if inference is not None and inference.reason is None:
         _print_intervals(model, full=full)
         return
-    most = None if full else ROWS_OF_A_SCREEN
-    if inference is not None:
-        notes = " ".join(model.inference_notes)
+    notes = "" if inference is None else " ".join(model.inference_notes)
+    # Reasons of several lines leave less room; one line has been counted.
+    n_lines = max(1, math.ceil(len(notes) / console().width))
+    most = None if full else max(_FEWEST_ROWS, ROWS_OF_A_SCREEN + 1 - n_lines)
+    if notes:
         print_sentence(notes)
-        if most is not None:
-            # Reasons of several lines leave less room.
-            most = max(_FEWEST_ROWS, most + 1 - math.ceil(len(notes) / console().width))
-    found = _Coefficients.of(model)
+    found = _Weights.of(model)
     first, *others = _groups(found)
     for group in (first, *others) if full else (first,):
         console().print(_table(found, group, most))
     if others and not full:
         print_line(f"classes that are not shown: {len(found.outputs) - len(first):,} (--full prints them)")
+    if not notes:
+        options = "--inference" if hasattr(model.estimator, "inference") else "--method auto --inference"
+        effects = "odds ratios" if model.task == "classify" else "effects"
+        print_sentence(
+            "These are the weights of a prediction rule, without standard errors. Fit with "
+            f"{options} for intervals and {effects}."
+        )
 
 
 @dataclass(frozen=True)
-class _Coefficients:
-    """Coefficients by size: names, half-widths of the columns' bounds, and values, the intercept apart."""
+class _Weights:
+    """Weights by size: names, half-widths of the columns' bounds, and values, the intercept apart."""
 
     target: str
     outputs: list[str]
@@ -110,10 +117,9 @@ class _Coefficients:
     units: list[float]
     values: Any
     intercept: Any
-    odds: bool
 
     @classmethod
-    def of(cls, model: Model) -> _Coefficients:
+    def of(cls, model: Model) -> _Weights:
         import numpy as np
 
         estimator, target = model.estimator, model.bounds.target.name
@@ -122,56 +128,45 @@ class _Coefficients:
         used = np.flatnonzero(values.any(axis=0))
         order = used[np.argsort(-np.abs(values[:, used]).sum(axis=0), kind="stable")]
         outputs = [str(label) for label in getattr(estimator, "classes_", ())]
-        odds = len(outputs) == 2
         return cls(
-            f"{target} ({outputs[1]} against {outputs[0]})" if odds else target,
+            f"{target} ({outputs[1]} against {outputs[0]})" if len(outputs) == 2 else target,
             outputs if len(values) > 1 else [],
             len(model.feature_names),
             [model.feature_names[j] for j in order],
             [model.bounds.feature_units[j] for j in order],
             values[:, order],
             np.atleast_1d(estimator.intercept_),
-            odds,
         )
 
     @property
-    def meaning_heading(self) -> str:
-        parts = ("for a", "change of") if self.outputs else ("odds ratio" if self.odds else "effect", "per unit")
-        return (" " if console().width >= _NARROW else "\n").join(parts)
-
-    def meaning(self, j: int) -> str:
-        """What a coefficient means in units of its column."""
-        if self.outputs:
-            # An effect per unit for every class would not fit on a screen.
-            return f"{self.units[j]:.4g}"
-        value = float(self.values[0, j])
-        return format_odds(value, self.units[j]) if self.odds else f"{value / self.units[j]:+.4g}"
+    def unit_heading(self) -> str:
+        return "for a change of" if console().width >= _NARROW else "for a\nchange of"
 
 
-def _groups(found: _Coefficients) -> list[range]:
+def _groups(found: _Weights) -> list[range]:
     """All outputs, or for many classes as many as fit beside one another."""
     n_outputs = len(found.values)
     if not found.outputs:
         return [range(n_outputs)]
     names = min(_SOME_NAME, max(map(len, [*found.names, _INTERCEPT])))
     label = max(10, *(min(len(label), _LONGEST_LABEL) for label in found.outputs))
-    each = max(1, (_room([(found.meaning_heading, [])]) - names) // (label + 3))
+    each = max(1, (_room([(found.unit_heading, [])]) - names) // (label + 3))
     return [range(at, min(at + each, n_outputs)) for at in range(0, n_outputs, each)]
 
 
-def _table(found: _Coefficients, group: range, most: int | None) -> Table:
+def _table(found: _Weights, group: range, most: int | None) -> Table:
     full = most is None
     shown = len(found.names) if most is None else min(len(found.names), most)
     table = _new_table(f"{found.target}: {len(found.names):,} of {found.n_features:,} features", full=full)
     # In pairs, as labels that are cut may be equal.
     columns = [
         (
-            _cut(found.outputs[i], _LONGEST_LABEL) if found.outputs else "coefficient",
+            _cut(found.outputs[i], _LONGEST_LABEL) if found.outputs else "weight",
             [f"{value:+.4g}" for value in (*found.values[i, :shown], found.intercept[i])],
         )
         for i in group
     ]
-    columns.append((found.meaning_heading, [*map(found.meaning, range(shown)), ""]))
+    columns.append((found.unit_heading, [*(f"{unit:.4g}" for unit in found.units[:shown]), ""]))
     for head, _ in columns:
         table.add_column(shown_text(head), justify="right", no_wrap=True)
     longest = min(_LONGEST_NAME, _room(columns))
@@ -210,32 +205,57 @@ def _cut(text: str, most: int) -> str:
 def _print_intervals(model: Model, *, full: bool) -> None:
     """Print coefficients with standard errors, and effects or odds ratios per unit of their column."""
     summary = model.summary()
-    columns, found, names = summary.columns, summary.inference, summary.names
-    order = sorted(range(len(names)), key=lambda j: -abs(columns["coefficient"][j]))
-    shown = order if full else order[:ROWS_OF_A_SCREEN]
-    about = f"{model.bounds.target.name}: {len(order)} of {len(model.feature_names)} features"
-    table = _new_table(f"{about}, from {found.n_records:,} {model.certificate.unit}s", full=full)
-    level = f"{100.0 * found.confidence_level:g}% interval"
-    numbers = {name: [float(value) for value in values] for name, values in columns.items()}
+    level = f"{100.0 * summary.inference.confidence_level:g}% interval"
+    if full:
+        for k in range(len(summary.subjects)):
+            console().print(_interval_table(model, summary, k, level, None))
+        for note in model.inference_notes:
+            print_sentence(note)
+        return
+    gaps, hidden = _brief_gaps(summary), len(summary.subjects) - 1
+    most = ROWS_OF_A_SCREEN - len(gaps) - bool(hidden)
+    console().print(_interval_table(model, summary, 0, level, most))
+    if hidden:
+        print_line(f"classes that are not shown: {hidden:,} (--full prints them)")
+    for line in gaps:
+        print_line(line)
+    print_sentence(f"The {level}s include the sampling error and the noise for privacy.")
+
+
+def _brief_gaps(summary: CoefficientSummary) -> list[str]:
+    """At most two lines about coefficients without a standard error."""
+    lines = textwrap.wrap(visible(" ".join(summary.gaps)), console().width)
+    if len(lines) <= _MOST_GAPS:
+        return lines
+    return [f"not estimable, or without an interval: {len(summary.incomplete):,} (--full says why)"]
+
+
+def _interval_table(model: Model, summary: CoefficientSummary, table: int, level: str, most: int | None) -> Table:
+    """One table of coefficients, with at most so many of them."""
+    names, order, marks = summary.rows, summary.order(table), summary.marks(table)
+    subject = f" ({summary.subjects[table]})" if len(summary.subjects) > 1 else ""
+    about = f"{model.bounds.target.name}{subject}: {len(order)} of {len(model.feature_names)} features"
+    n_records = f"{summary.inference.n_records:,} {model.certificate.unit}s"
+    shown = _new_table(f"{about}, from {n_records}", full=most is None)
+    numbers = {name: [float(value) for value in values[table]] for name, values in summary.columns.items()}
     cells = {
-        "coefficient": [f"{number:+.4g}" for number in numbers["coefficient"]],
+        "coefficient": ["-" if math.isnan(number) else f"{number:+.4g}" for number in numbers["coefficient"]],
         "std error": [*map(_number, numbers["std error"])],
         "of which privacy": [*map(_number, numbers["privacy"])],
         level: [*map(_ends, numbers["lower"], numbers["upper"])],
         "p": [*map(_p_value, numbers["p"])],
-        f"{'odds ratio' if summary.odds else 'effect'} per unit\n({level})": [*_per_unit(summary), ""],
+        f"{'odds ratio' if summary.odds else 'effect'} per unit\n({level})": [*_per_unit(summary, numbers, marks)],
     }
     _drop_columns(cells)
     for head in cells:
-        table.add_column(head, justify="right", no_wrap=True)
+        shown.add_column(head, justify="right", no_wrap=True)
     longest = min(_LONGEST_NAME, _room(cells.items()))
-    for j in shown:
-        table.add_row(_name(names[j], longest, full=full), *(column[j] for column in cells.values()))
-    _add_rest(table, len(order) - len(shown))
-    table.add_row(_INTERCEPT, *(column[len(names)] for column in cells.values()))
-    console().print(table)
-    short = f"The {level}s include the sampling error and the noise for privacy."
-    print_sentence(model.inference_notes[0] if full else short)
+    for j in order[:most]:
+        shown.add_row(_name(names[j], longest, full=most is None), *(column[j] for column in cells.values()))
+    _add_rest(shown, len(order[most:]) if most is not None else 0)
+    if summary.intercept:
+        shown.add_row(_INTERCEPT, *(column[-1] for column in cells.values()))
+    return shown
 
 
 def _drop_columns(cells: dict[str, list[str]]) -> None:
@@ -254,16 +274,17 @@ def _room(columns: Iterable[tuple[str, list[str]]]) -> int:
     return console().width - 4 - taken
 
 
-def _per_unit(summary: CoefficientSummary) -> list[str]:
-    names, columns = ("coefficient", "lower", "upper"), summary.columns
-    found = []
-    for j, unit in enumerate([1.0] * len(summary.names) if summary.units is None else summary.units):
-        value, lower, upper = (float(columns[name][j]) for name in names)
-        if summary.odds:
-            found.append(format_odds_estimate(value, lower, upper, float(unit)))
+def _per_unit(summary: CoefficientSummary, numbers: dict[str, list[float]], marks: list[str]) -> Iterator[str]:
+    """Effects or odds ratios per unit with their intervals, or why there is none; nothing for the intercept."""
+    units = [1.0] * len(summary.names) if summary.units is None else [float(unit) for unit in summary.units]
+    estimates = zip(*(numbers[name] for name in ("coefficient", "lower", "upper")), strict=True)
+    for j, (mark, (value, lower, upper)) in enumerate(zip(marks, estimates, strict=True)):
+        if mark or j == len(units):
+            yield mark
+        elif summary.odds:
+            yield format_odds_estimate(value, lower, upper, units[j])
         else:
-            found.append(format_estimate(value / unit, lower / unit, upper / unit))
-    return found
+            yield format_estimate(value / units[j], lower / units[j], upper / units[j])
 
 
 def _number(value: float) -> str:

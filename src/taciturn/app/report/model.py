@@ -69,6 +69,7 @@ def model_report(model: Model, score: ScoreFile | None = None) -> str:
     certificate, bounds = model.certificate, model.bounds
     found = getattr(model.estimator, "inference_", None)
     scored = score.score if score is not None and isinstance(score.score, ModelScore) else None
+    intervals = list(_intervals(model)) if found is not None and found.reason is None else []
     outputs = list(_outputs(model))
     names = {"records": "persons"} if certificate.unit == "person" else {}
     return render(
@@ -79,15 +80,13 @@ def model_report(model: Model, score: ScoreFile | None = None) -> str:
         method=type(model.estimator).__name__,
         factor=_factor,
         epsilon_for_two=_epsilon_for_two(certificate),
-        has_odds=_has_odds(model),
+        classes=[str(label) for label in model.estimator.classes_] if model.task == "classify" else [],
         outputs=outputs,
-        n_used=len({name for output in outputs for name in output["names"]}),
+        n_used=intervals[0]["n_names"] if intervals else len({name for output in outputs for name in output["names"]}),
         most_bars=MOST_BARS,
         most_rows=_MOST_ROWS,
-        notes=None if found is None else model.inference_notes,
-        intervals=None
-        if found is None or found.reason is not None
-        else _intervals(outputs[0]["subject"], model.summary()),
+        notes=None if found is None else (*model.inference_notes, *model.summary().adjustment),
+        intervals=intervals,
         score=scored,
         measures=None if scored is None else _measures(scored),
         odds=_odds(certificate),
@@ -106,7 +105,7 @@ def model_report(model: Model, score: ScoreFile | None = None) -> str:
 
 
 def _outputs(model: Model) -> Iterator[dict[str, Any]]:
-    """Name, intercept and nonzero coefficients, by size, of each output; all charts share one scale."""
+    """Name, intercept and nonzero weights, by size, of each output; all charts share one scale."""
     estimator, names, subjects = model.estimator, model.feature_names, _subjects(model)
     units = dict(zip(names, model.bounds.feature_units, strict=True))
     coefficients = np.atleast_2d(estimator.coef_.toarray() if hasattr(estimator.coef_, "toarray") else estimator.coef_)
@@ -122,16 +121,8 @@ def _outputs(model: Model) -> Iterator[dict[str, Any]]:
             "names": [bar.name for bar in bars],
             "n_bars": len(bars),
             "first": ", ".join(f"{bar.name} ({format_number(bar.value)})" for bar in bars[:3]),
-            "chart": coefficient_chart(bars, f"Coefficients: {subject}", reach),
-            "rows": [
-                [
-                    bar.name,
-                    format_number(bar.value),
-                    format_number(bar.value / units[bar.name]),
-                    *([format_odds(bar.value, units[bar.name])] if _has_odds(model) else []),
-                ]
-                for bar in bars[:_MOST_ROWS]
-            ],
+            "chart": coefficient_chart(bars, f"Weights: {subject}", reach),
+            "rows": [[bar.name, format_number(bar.value), format_number(units[bar.name])] for bar in bars[:_MOST_ROWS]],
         }
 
 
@@ -147,68 +138,74 @@ def _subjects(model: Model) -> list[str]:
     )
 
 
-def _has_odds(model: Model) -> bool:
-    return model.task == "classify" and len(model.estimator.classes_) == 2
+def _intervals(model: Model) -> Iterator[dict[str, Any]]:
+    """Of each table: a forest plot, a table of errors and one of effects per unit."""
+    summary, target = model.summary(), model.bounds.target.name
+    found, names, subjects = summary.inference, summary.names, summary.subjects
+    every, what = summary.columns, "Odds ratios" if summary.odds else "Coefficients"
+    for k, compared in enumerate(subjects):
+        columns = {name: values[k] for name, values in every.items()}
+        marks, order = summary.marks(k), summary.order(k)
+        subject = f"{target} ({compared})" if compared else target
+        estimates = [
+            Estimate(
+                names[j],
+                float(columns["coefficient"][j]),
+                float(columns["lower"][j]),
+                float(columns["upper"][j]),
+                float(found.quantiles[k, j] * found.sampling[k, j]),
+                marks[j],
+            )
+            for j in order
+        ]
+        shown = estimates[:MOST_BARS]
+        yield {
+            "subject": subject,
+            "what": what,
+            "level": f"{100.0 * found.confidence_level:g}%",
+            "odds": summary.odds,
+            "chart": forest_chart(estimates, f"{what} with intervals: {subject}", odds=summary.odds) if names else None,
+            "n_shown": len(shown),
+            "n_drawn": sum(not estimate.mark for estimate in shown),
+            "n_names": len(names),
+            "clear_names": [estimate.name for estimate in shown if estimate.is_clear],
+            "n_records": found.n_records,
+            "whom": "persons" if "Persons" in summary.facts else "records",
+            "intercept": float(columns["coefficient"][-1]) if summary.intercept and not marks[-1] else None,
+            "errors": [
+                [summary.rows[j], *_errors(columns, marks[j], j)]
+                for j in (*order[:_MOST_ROWS], *range(len(names), len(summary.rows)))
+            ],
+            "effects": [[names[j], *_effects(summary, columns, marks[j], j)] for j in order[:_MOST_ROWS]],
+        }
 
 
-def _intervals(subject: str, summary: CoefficientSummary) -> dict[str, Any]:
-    """A forest plot, a table of errors and one of effects per unit, for a model that has standard errors."""
-    columns, found, names = summary.columns, summary.inference, summary.names
-    order = sorted(range(len(names)), key=lambda j: -abs(columns["coefficient"][j]))
-    estimates = [
-        Estimate(
-            names[j],
-            float(columns["coefficient"][j]),
-            float(columns["lower"][j]),
-            float(columns["upper"][j]),
-            found.quantile * float(found.sampling[j]),
-        )
-        for j in order
-        if math.isfinite(found.std_error[j])
-    ]
-    what = "Odds ratios" if summary.odds else "Coefficients"
-    shown = estimates[:MOST_BARS]
-    return {
-        "what": what,
-        "level": f"{100.0 * found.confidence_level:g}%",
-        "odds": summary.odds,
-        "chart": forest_chart(estimates, f"{what} with intervals: {subject}", odds=summary.odds) if names else None,
-        "n_shown": len(shown),
-        "n_names": len(names),
-        "clear_names": [estimate.name for estimate in shown if estimate.is_clear],
-        "n_records": found.n_records,
-        "whom": "persons" if "Persons" in summary.facts else "records",
-        "errors": [
-            [
-                "(intercept)" if j == len(names) else names[j],
-                *(_number(columns[name][j]) for name in ("coefficient", "std error", "sampling", "privacy")),
-                _interval(columns["lower"][j], columns["upper"][j]),
-                *(_format_p(columns[name][j]) for name in ("p", "p (BH)")),
-            ]
-            for j in [*order[:_MOST_ROWS], len(names)]
-        ],
-        "effects": [[names[j], *_effects(summary, columns, j)] for j in order[:_MOST_ROWS]],
-    }
+def _errors(columns: dict[str, FloatArray], mark: str, j: int) -> Iterator[str]:
+    """A coefficient, its standard error with both parts, its interval and its p-values."""
+    yield mark or format_number(float(columns["coefficient"][j]))
+    yield from (_number(columns[name][j]) for name in ("std error", "sampling", "privacy"))
+    yield _interval(columns["lower"][j], columns["upper"][j])
+    yield from (_format_p(columns[name][j]) for name in ("p", "p (BH)"))
 
 
-def _effects(summary: CoefficientSummary, columns: dict[str, FloatArray], j: int) -> Iterator[str]:
+def _effects(summary: CoefficientSummary, columns: dict[str, FloatArray], mark: str, j: int) -> Iterator[str]:
     """The effect of one unit of a column and its interval, and the same for the odds ratio if there is one."""
     unit = 1.0 if summary.units is None else float(summary.units[j])
     value, lower, upper = (float(columns[name][j]) for name in ("coefficient", "lower", "upper"))
-    yield _number(value / unit)
+    yield mark or format_number(value / unit)
     yield _interval(lower / unit, upper / unit)
     if summary.odds:
-        yield format_odds(value, unit)
+        yield mark or format_odds(value, unit)
         step = odds_step(unit) / unit
-        yield "none" if math.isnan(lower) else f"{format_ratio(lower * step)} to {format_ratio(upper * step)}"
+        yield "" if mark else f"{format_ratio(lower * step)} to {format_ratio(upper * step)}"
 
 
 def _number(value: float) -> str:
-    return "none" if np.isnan(value) else format_number(float(value))
+    return "" if np.isnan(value) else format_number(float(value))
 
 
 def _interval(lower: float, upper: float) -> str:
-    return "none" if np.isnan(lower) else f"{format_number(float(lower))} to {format_number(float(upper))}"
+    return "" if np.isnan(lower) else f"{format_number(float(lower))} to {format_number(float(upper))}"
 
 
 def _format_p(value: float) -> str:

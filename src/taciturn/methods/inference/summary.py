@@ -5,12 +5,12 @@ from __future__ import annotations
 import html
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,24 +26,30 @@ from taciturn.privacy.filter import PrivacyFilter
 
 # ---- Standard errors, intervals and p-values of a fitted model, in the user's units.
 
-# Finite budgets end here.
-_MOST_EPSILON = 30.0
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inference:
     """What a fit with ``inference=True`` says about the errors of its coefficients.
 
-    Standard errors are those of the coefficients of ``columns``, with that of the intercept last (NaN without one).
+    There is one table of coefficients for a regression and for two classes. For more classes there is one per class
+    but the first of ``classes_``, with the log-odds of that class against the first, the reference.
 
     Parameters
     ----------
     columns : ndarray of int
         The features of the model.
-    std_error : ndarray of shape (n_columns + 1,)
-        Standard errors; NaN where there are none.
-    sampling, privacy : ndarray of shape (n_columns + 1,)
+    std_error : ndarray of shape (n_tables, n_columns + 1)
+        Standard errors of the coefficients of ``columns``, with that of the intercept last. NaN where there is none.
+    sampling, privacy : ndarray of shape (n_tables, n_columns + 1)
         The parts of the standard error that are due to the sample and to the noise. Their squares add up.
+    degrees : ndarray of shape (n_tables, n_columns + 1)
+        Degrees of freedom of Student's quantile, at least 1. Infinite for the normal one and without a standard error.
+    allowance : ndarray of shape (n_tables, n_columns + 1)
+        By how much an interval is wider on either side, because a direction that the data do not determine was left
+        out. Zero where there is no standard error.
+    confounded : tuple of tuples of int
+        For each of the ``n_columns + 1`` coefficients the places of those that it is confounded with, where
+        ``n_columns`` is the intercept. Empty for one that is estimable, or if they are not known.
     confidence_level : float
         Of the intervals.
     n_records : int
@@ -51,38 +57,74 @@ class Inference:
     split : bool
         Whether other records chose the columns.
     reason : str or None
-        Why there are no standard errors, in a sentence; None if there are.
+        Why there are no standard errors at all, in a sentence; None if there are some.
     """
 
     columns: IndexArray
     std_error: FloatArray
     sampling: FloatArray
     privacy: FloatArray
+    degrees: FloatArray
+    allowance: FloatArray
+    confounded: tuple[tuple[int, ...], ...]
     confidence_level: float
     n_records: int
     split: bool
     reason: str | None = None
 
     @property
-    def quantile(self) -> float:
-        """Of the normal distribution, for the confidence level."""
-        return float(ndtri(0.5 + 0.5 * self.confidence_level))
+    def estimable(self) -> BoolArray:
+        """Whether coefficients have a standard error."""
+        return ~np.isnan(self.std_error)
+
+    @property
+    def quantiles(self) -> FloatArray:
+        """Student's quantiles for the confidence level."""
+        share = 0.5 + 0.5 * self.confidence_level
+        # The normal quantile apart, as not every version of scipy takes infinite degrees of freedom.
+        normal = np.isinf(self.degrees)
+        quantiles: FloatArray = np.where(normal, ndtri(share), stdtrit(np.where(normal, 1.0, self.degrees), share))
+        return quantiles
+
+    @property
+    def reach(self) -> FloatArray:
+        """By how much intervals extend on either side."""
+        return self.quantiles * self.std_error + self.allowance
 
     def intervals(self, coefficients: FloatArray) -> FloatArray:
-        """Lower and upper ends for coefficients with these standard errors, one row each."""
-        reach = self.quantile * self.std_error
-        return np.column_stack((coefficients - reach, coefficients + reach))
+        """Lower and upper ends for coefficients with these standard errors, on a last axis."""
+        reach = self.reach
+        return np.stack((coefficients - reach, coefficients + reach), axis=-1)
 
     def p_values(self, coefficients: FloatArray) -> FloatArray:
-        """Two-sided p-values of the hypotheses that coefficients are zero."""
-        values: FloatArray = 2.0 * ndtr(-np.abs(coefficients / self.std_error))
+        """Two-sided p-values of the hypotheses that coefficients are zero.
+
+        They are below one minus the confidence level exactly where the interval leaves out zero.
+        """
+        beyond = np.maximum(np.abs(coefficients) - self.allowance, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Without noise an exact fit has standard errors of zero.
+            ratios = np.where(beyond == 0.0, 0.0 * self.std_error, beyond / self.std_error)
+        normal = np.isinf(self.degrees)
+        tails = np.where(normal, ndtr(-ratios), stdtr(np.where(normal, 1.0, self.degrees), -ratios))
+        values: FloatArray = 2.0 * tails
         return values
 
     def spread(self, values: FloatArray, n_features: int) -> FloatArray:
-        """Values of the columns in the places of all features; NaN elsewhere."""
-        spread = np.full((n_features, *values.shape[1:]), np.nan)
-        spread[self.columns] = values[: self.columns.size]
-        return spread
+        """Values of the columns in the places of all features, NaN elsewhere.
+
+        Several tables have a row each, below that of the reference class.
+        """
+        n_tables = len(values)
+        spread = np.full((n_tables + 1, n_features, *values.shape[2:]), np.nan)
+        spread[1:, self.columns] = values[:, : self.columns.size]
+        return spread[1] if n_tables == 1 else spread
+
+
+# ---- From what was released to standard errors, or to a reason why there are none.
+
+# Finite budgets end here.
+_MOST_EPSILON = 30.0
 
 
 def infer(
@@ -94,18 +136,27 @@ def infer(
     units[-1] = intercept_scale if intercept else math.nan
 
     def deviations(covariance: FloatArray | None) -> FloatArray:
-        found = np.full(n_columns + 1, math.nan)
+        found = np.full((1, n_columns + 1), math.nan)
         if covariance is not None:
-            found[: len(covariance)] = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+            found[0, : len(covariance)] = np.sqrt(np.maximum(np.diag(covariance), 0.0))
         scaled: FloatArray = found * units
         return scaled
 
     sampling, privacy = deviations(outcome.sampling), deviations(outcome.privacy)
     reason = None if outcome.sampling is not None else _reason(plan, outcome)
     return Inference(
-        outcome.columns, np.hypot(sampling, privacy), sampling, privacy, confidence_level, plan.n_step_rows, plan.split,
+        outcome.columns,
+        np.hypot(sampling, privacy),
+        sampling,
+        privacy,
+        np.full(sampling.shape, math.inf),
+        np.zeros(sampling.shape),
+        ((),) * (n_columns + 1),
+        confidence_level,
+        plan.n_step_rows,
+        plan.split,
         reason,
-    )  # fmt: skip
+    )
 
 
 def _reason(plan: InferencePlan, outcome: InferenceResult) -> str:
@@ -169,14 +220,21 @@ def adjusted_p_values(p_values: FloatArray) -> FloatArray:
 INTERCEPT = "(intercept)"
 """The name of the last row."""
 
-_LONGEST_NAME = 28
+NOT_ESTIMABLE, NO_INTERVAL = "not estimable", "no interval"
+"""Marks of rows without a standard error."""
+
+_LONGEST_NAME, _MOST_NAMED = 28, 12
+# Few rows have them, and a sentence states how large they are.
+_IN_FRAMES = ("df", "allowance")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoefficientSummary:
     """The coefficients of a fit with ``inference=True``, with standard errors, p-values and intervals.
 
-    Printed, it is a table as statistical packages show it. ``to_frame()`` returns a pandas DataFrame.
+    Printed, it is a table as statistical packages show it, or one per class but the reference. ``to_frame()`` returns a
+    pandas DataFrame. A coefficient without a standard error is not shown: the number in ``coef_`` is a weight of the
+    prediction rule and no estimate.
 
     **Privacy.** Post-processing of what the fit released: it costs nothing.
 
@@ -188,14 +246,16 @@ class CoefficientSummary:
         Public facts for the header.
     names : sequence of str
         Names of the columns of the model.
-    coefficients : ndarray of shape (n_columns + 1,)
+    coefficients : ndarray of shape (n_tables, n_columns + 1)
         The intercept last.
     inference : Inference
         Their errors.
-    odds : bool
-        Whether exponentials of coefficients are odds ratios.
+    classes : sequence of str, default=()
+        The classes, the reference first; none for a regression. Exponentials of coefficients are odds ratios.
     units : ndarray of shape (n_columns,), default=None
         How many units of a table's column one unit of each feature is, where features were scaled; None for one.
+    intercept : bool, default=True
+        Whether the model has an intercept.
     """
 
     title: str
@@ -203,26 +263,47 @@ class CoefficientSummary:
     names: Sequence[str]
     coefficients: FloatArray
     inference: Inference
-    odds: bool
+    classes: Sequence[str] = ()
     units: FloatArray | None = None
+    intercept: bool = True
+
+    @property
+    def odds(self) -> bool:
+        """Whether exponentials of coefficients are odds ratios."""
+        return bool(self.classes)
+
+    @property
+    def subjects(self) -> list[str]:
+        """What each table is about, such as "yes against no"; an empty text for a regression."""
+        return [f"{label} against {self.classes[0]}" for label in self.classes[1:]] or [""]
+
+    @property
+    def rows(self) -> list[str]:
+        """The names of the columns, and that of the intercept if there is one."""
+        return [*self.names, INTERCEPT] if self.intercept else [*self.names]
 
     @property
     def columns(self) -> dict[str, FloatArray]:
-        """The table by columns: name of the column to values, the intercept last."""
-        found, values = self.inference, self.coefficients
-        intervals = found.intervals(values)
-        p_values = found.p_values(values)
-        adjusted = np.append(adjusted_p_values(p_values[:-1]), np.nan)
+        """Name of a column to its values, one row per table, in the order of ``rows``; NaN where nothing is known."""
+        found = self.inference
+        values = np.where(found.estimable, self.coefficients, np.nan)
+        intervals, p_values = found.intervals(values), found.p_values(values)
+        adjusted = np.full(p_values.shape, np.nan)
+        adjusted[:, :-1] = adjusted_p_values(p_values[:, :-1])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = values / found.std_error
         table = {
             "coefficient": values,
             "std error": found.std_error,
             "sampling": found.sampling,
             "privacy": found.privacy,
-            "z": values / found.std_error,
+            "df": np.where(found.estimable, found.degrees, np.nan),
+            "allowance": np.where(found.estimable, found.allowance, np.nan),
+            "z": z,
             "p": p_values,
             "p (BH)": adjusted,
-            "lower": intervals[:, 0],
-            "upper": intervals[:, 1],
+            "lower": intervals[..., 0],
+            "upper": intervals[..., 1],
         }
         if self.units is not None:
             units = np.append(self.units, 1.0)
@@ -234,32 +315,88 @@ class CoefficientSummary:
                 table["odds ratio"] = np.exp(table["effect per unit" if suffix else "coefficient"])
                 table["odds lower"] = np.exp(table[f"lower{suffix}"])
                 table["odds upper"] = np.exp(table[f"upper{suffix}"])
-        return table
+        return {name: numbers[:, : len(self.rows)] for name, numbers in table.items()}
 
     def to_frame(self) -> Any:
-        """The table as a pandas DataFrame, one row per column of the model and one for the intercept."""
+        """The table as a pandas DataFrame, one row per column of the model and one for the intercept.
+
+        The rows of three and more classes have two names, the class and the feature. Whatever is not estimable is NaN.
+        """
         try:
             import pandas as pd
         except ImportError:
             raise ParameterError("to_frame", "pandas", "pandas, which is not installed", "install pandas") from None
-        return pd.DataFrame(self.columns, index=pd.Index([*self.names, INTERCEPT], name="feature"))
+        index: Any = pd.Index(self.rows, name="feature")
+        if len(self.subjects) > 1:
+            index = pd.MultiIndex.from_product((self.classes[1:], self.rows), names=("class", "feature"))
+        return pd.DataFrame({name: values.ravel() for name, values in self.columns.items()}, index=index)
+
+    def marks(self, table: int) -> list[str]:
+        """Why rows of a table have no standard error, in a word or two; an empty text for those that have one."""
+        found = self.inference
+        marks = ["" if known else NOT_ESTIMABLE for known in found.estimable[table, : len(self.rows)]]
+        if self.intercept and marks[-1] and self._intercept_is_shifted:
+            marks[-1] = NO_INTERVAL
+        return marks
+
+    def order(self, table: int) -> list[int]:
+        """Places of the columns, the largest coefficient first and those that are not estimable last."""
+        sizes = np.where(self.inference.estimable, np.abs(self.coefficients), -1.0)[table, :-1]
+        return [int(j) for j in np.argsort(-sizes, kind="stable")]
+
+    @property
+    def incomplete(self) -> list[int]:
+        """Places of rows without a standard error in at least one table."""
+        return [j for j in range(len(self.rows)) if not self.inference.estimable[:, j].all()]
+
+    @property
+    def _intercept_is_shifted(self) -> bool:
+        """Whether the intercept of a regression lacks an interval for a reason of its own."""
+        found = self.inference
+        return not self.odds and found.reason is None and not found.confounded[-1]
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """Sentences about coefficients without a standard error, one per group that is confounded."""
+        found = self.inference
+        if found.reason is not None:
+            return ()
+        groups: dict[tuple[tuple[int, ...], frozenset[int]], list[int]] = {}
+        last = []
+        for j in self.incomplete:
+            missing = tuple(np.flatnonzero(~found.estimable[:, j]).tolist())
+            others = found.confounded[j]
+            if j == len(self.names) and self._intercept_is_shifted:
+                last.append("The intercept has no interval, because a skewed tail of the errors would shift it.")
+            else:
+                groups.setdefault((missing, frozenset((j, *others) if others else ())), []).append(j)
+        return (*(self._gap(missing, group, members) for (missing, group), members in groups.items()), *last)
+
+    def _gap(self, missing: tuple[int, ...], group: frozenset[int], members: list[int]) -> str:
+        subjects = self.subjects
+        which = "" if len(missing) == len(subjects) else f" ({', '.join(subjects[k] for k in missing)})"
+        verb, they = ("is", "it is") if len(members) == 1 else ("are", "they are")
+        sentence = f"{self._listed(members)} {verb} not estimable at this budget{which}"
+        others = sorted(group.difference(members))
+        if not group:
+            return f"{sentence}."
+        whom = [self._listed(others)] if others else []
+        whom += ["one another"] if len(members) > 1 else []
+        return f"{sentence}: {they} confounded with {' and '.join(whom)}."
+
+    def _listed(self, places: Sequence[int]) -> str:
+        """Names in a sentence."""
+        names = ["the intercept" if j == len(self.names) else _shortened(self.names[j]) for j in places]
+        if len(names) > _MOST_NAMED:
+            names[_MOST_NAMED - 1 :] = [f"{len(names) - _MOST_NAMED + 1} more"]
+        return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
     def __str__(self) -> str:
-        columns = self.columns
-        errors = ("coefficient", "std error", "sampling", "privacy", "z", "p", "p (BH)", "lower", "upper")
-        blocks = [self._block({name: columns[name] for name in errors})]
-        if self.units is not None:
-            effects = ("effect per unit", "lower per unit", "upper per unit")
-            heads = ("effect per unit", "lower", "upper")
-            blocks.append(self._block({head: columns[name] for head, name in zip(heads, effects, strict=True)}))
-        if self.odds:
-            head = "odds ratio" if self.units is None else "odds ratio per unit"
-            ratios = {head: columns["odds ratio"], "lower": columns["odds lower"], "upper": columns["odds upper"]}
-            blocks.append(self._block(ratios, intercept=False))
+        blocks = [lines for table in range(len(self.subjects)) for lines in self._blocks(table)]
         width = max(len(line) for block in blocks for line in block)
         ruled = [line for block in blocks for line in ("-" * width, *block)]
         facts = [f"{name + ':':<22}{visible(value)}" for name, value in self.facts.items()]
-        notes = [line for note in self.notes for line in _wrapped(note, width)]
+        notes = [line for note in (*self.notes, *self.adjustment) for line in _wrapped(visible(note), width)]
         return "\n".join((visible(self.title), "=" * width, *facts, *ruled, "=" * width, *notes))
 
     def __repr__(self) -> str:
@@ -267,24 +404,46 @@ class CoefficientSummary:
 
     def _repr_html_(self) -> str:
         """For notebooks."""
-        columns = self.columns
+        columns = {name: values for name, values in self.columns.items() if name not in _IN_FRAMES}
         facts = "".join(f"<tr><th>{_safe(name)}</th><td>{_safe(value)}</td></tr>" for name, value in self.facts.items())
         head = "".join(f"<th>{_safe(name)}</th>" for name in ("feature", *columns))
-        rows = ""
-        for i, name in enumerate((*self.names, INTERCEPT)):
-            cells = "".join(f"<td>{_number(column, values[i])}</td>" for column, values in columns.items())
-            rows += f"<tr><th>{_safe(name)}</th>{cells}</tr>"
-        notes = "".join(f"<p>{_safe(note)}</p>" for note in self.notes)
-        return (
-            f"<table><caption>{_safe(self.title)}</caption><tbody>{facts}</tbody></table>"
-            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{notes}"
-        )
+        tables = ""
+        for k, subject in enumerate(self.subjects):
+            rows = ""
+            for i, (name, mark) in enumerate(zip(self.rows, self.marks(k), strict=True)):
+                texts = [_number(column, values[k, i]) for column, values in columns.items()]
+                texts[0] = mark or texts[0]
+                rows += f"<tr><th>{_safe(name)}</th>{''.join(f'<td>{text}</td>' for text in texts)}</tr>"
+            caption = f"<caption>{_safe(subject)}</caption>" if len(self.subjects) > 1 else ""
+            tables += f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        notes = "".join(f"<p>{_safe(note)}</p>" for note in (*self.notes, *self.adjustment))
+        return f"<table><caption>{_safe(self.title)}</caption><tbody>{facts}</tbody></table>{tables}{notes}"
 
-    def _block(self, columns: Mapping[str, FloatArray], *, intercept: bool = True) -> list[str]:
-        """Lines of a table, the names first."""
-        names = [*map(_shortened, self.names), *([INTERCEPT] if intercept else [])]
+    def _blocks(self, table: int) -> Iterator[list[str]]:
+        """Lines of the tables of errors, of effects and of odds ratios."""
+        columns = {name: values[table] for name, values in self.columns.items()}
+        errors = ("coefficient", "std error", "sampling", "privacy", "z", "p", "p (BH)", "lower", "upper")
+        subject = [visible(self.subjects[table])] if len(self.subjects) > 1 else []
+        yield [*subject, *self._block({name: columns[name] for name in errors}, table)]
+        if self.inference.reason is not None:
+            return
+        if self.units is not None:
+            effects = ("effect per unit", "lower per unit", "upper per unit")
+            heads = ("effect per unit", "lower", "upper")
+            yield self._block({head: columns[name] for head, name in zip(heads, effects, strict=True)}, table)
+        if self.odds:
+            head = "odds ratio" if self.units is None else "odds ratio per unit"
+            ratios = {head: columns["odds ratio"], "lower": columns["odds lower"], "upper": columns["odds upper"]}
+            yield self._block(ratios, table, intercept=False)
+
+    def _block(self, columns: Mapping[str, FloatArray], table: int, *, intercept: bool = True) -> list[str]:
+        """Lines of a table, the names first; a mark stands in the place of the first number."""
+        n_rows = len(self.rows) if intercept else len(self.names)
+        names, marks = [*map(_shortened, self.rows[:n_rows])], self.marks(table)[:n_rows]
         left = max(map(len, [*names, ""])) + 1
-        cells = {head: [_number(head, value) for value in values[: len(names)]] for head, values in columns.items()}
+        cells = {head: [_number(head, value) for value in values[:n_rows]] for head, values in columns.items()}
+        first = next(iter(cells))
+        cells[first] = [mark or text for text, mark in zip(cells[first], marks, strict=True)]
         widths = {head: max(len(head), *map(len, texts), 7) + 1 for head, texts in cells.items() if texts}
         lines = [" " * left + "".join(f"{head:>{widths[head]}}" for head in widths)]
         for i, name in enumerate(names):
@@ -293,10 +452,10 @@ class CoefficientSummary:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the numbers cover, and what they do not."""
+        """What is not estimable and why, what the numbers cover, and what they do not."""
         found = self.inference
         if found.reason is not None:
-            source = " The coefficients are those of the half that chose the columns." if found.split else ""
+            source = " The weights are those of the half that chose the columns." if found.split else ""
             return (f"No standard errors: {found.reason}{source}",)
         chosen = (
             "The columns were chosen on the other half of the records, drawn at random, and the intervals are for the "
@@ -305,13 +464,28 @@ class CoefficientSummary:
             else "The columns were fixed without looking at the data, and the intervals are for the population's "
             "coefficients of these columns."
         )
+        known, further = found.estimable, ""
+        if np.isfinite(least := found.degrees[known].min()):
+            further += f" Their quantiles are those of Student's t with {least:.3g} or more degrees of freedom."
+        if most := found.allowance[known].max():
+            further += (
+                f" Intervals are wider by up to {most:.3g} on either side for directions that were left out, because "
+                "the data do not determine them."
+            )
         return (
+            *self.gaps,
             f"Intervals of {found.confidence_level:.4g} confidence include the sampling error and the noise for "
-            f"privacy, whose squares add up to that of the standard error. {chosen} They hold for many records, "
-            "whether or not the variance is constant or the model exact. They do not cover columns that were left out, "
-            "values beyond the bounds, or a sample that does not represent the population.",
-            "p (BH) is adjusted for the number of columns by Benjamini and Hochberg.",
+            f"privacy, whose squares add up to that of the standard error.{further} {chosen} They hold for "
+            "many records, whether or not the variance is constant or the model exact. They do not cover columns that "
+            "were left out, values beyond the bounds, or a sample that does not represent the population.",
         )
+
+    @property
+    def adjustment(self) -> tuple[str, ...]:
+        """A note on adjusted p-values, if there are any."""
+        tests = "columns and classes" if len(self.subjects) > 1 else "columns"
+        note = f"p (BH) is adjusted for the number of {tests} by Benjamini and Hochberg."
+        return (note,) if self.inference.reason is None else ()
 
 
 def _safe(text: str) -> str:
@@ -352,6 +526,7 @@ class InferringModel:
 
     inference: bool
     confidence_level: float
+    fit_intercept: bool
     epsilon: float
     delta: float
     relation: Relation
@@ -376,10 +551,10 @@ class InferringModel:
         self.coef_p_value_ = found.spread(found.p_values(coefficients), self.n_features_in_)
 
     def _column_coefficients(self) -> FloatArray:
-        """The coefficients of the model's columns, and the intercept."""
+        """The coefficients of the model's columns and the intercept, one row per table: the reference has none."""
         dense = self.coef_.toarray() if hasattr(self.coef_, "toarray") else self.coef_
-        values = np.asarray(dense, dtype=np.float64).ravel()[self.inference_.columns]
-        return np.append(values, np.asarray(self.intercept_, dtype=np.float64).ravel())
+        weights = np.column_stack((np.atleast_2d(dense)[:, self.inference_.columns], np.atleast_1d(self.intercept_)))
+        return weights[-len(self.inference_.std_error) :].astype(np.float64)
 
     def summary(self, *, units: Any = None) -> CoefficientSummary:
         """The coefficients with standard errors, p-values and intervals as a table.
@@ -409,8 +584,9 @@ class InferringModel:
             labels,
             self._column_coefficients(),
             self.inference_,
-            is_classifier(self),
+            self._class_names(),
             None if units is None else self._checked_units(units)[columns],
+            bool(self.fit_intercept),
         )
 
     def _checked_units(self, units: Any) -> FloatArray:
@@ -422,10 +598,14 @@ class InferringModel:
         return found
 
     def _outcome_in_words(self) -> str:
-        if not is_classifier(self):
+        labels = self._class_names()
+        if not labels:
             return "least squares" if getattr(self, "loss", "squared") == "squared" else "Huber's loss"
-        labels = self.classes_  # type: ignore[attr-defined]
-        return f"log-odds of {labels[1]} against {labels[0]}"
+        return f"log-odds of {labels[1] if len(labels) == 2 else 'each class'} against {labels[0]}"
+
+    def _class_names(self) -> list[str]:
+        """The classes as text, the reference first; none for a regression."""
+        return [str(label) for label in self.classes_] if is_classifier(self) else []  # type: ignore[attr-defined]
 
     def _header(self) -> dict[str, str]:
         public, certificate = self.certificate_.public, self.certificate_

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
@@ -19,10 +20,7 @@ from taciturn.core.validation import BoolArray, FloatArray, IndexArray
 from taciturn.data.sensitivity import Relation
 from taciturn.methods.inference.plan import InferencePlan
 from taciturn.methods.inference.run import InferenceResult
-from taciturn.privacy.calibration import epsilon_of
 from taciturn.privacy.certificate import Certificate
-from taciturn.privacy.events import GaussianEvent
-from taciturn.privacy.filter import PrivacyFilter
 
 # ---- Standard errors, intervals and p-values of a fitted model, in the user's units.
 
@@ -123,82 +121,68 @@ class Inference:
 
 # ---- From what was released to standard errors, or to a reason why there are none.
 
-# Finite budgets end here.
-_MOST_EPSILON = 30.0
+# Two coefficients are confounded if they share this much of what is left out.
+_CONFOUNDED = 0.1
+_REASONS = {
+    "empty": "no column was chosen and there is no intercept.",
+    "noise": (
+        "no direction of the released information matrix of {width} coefficient{s} is clear of its noise; more "
+        "records, a larger epsilon or fewer columns would help, or bounds that are nearer to the columns' values."
+    ),
+    "far": (
+        "the last step towards the estimate was long for labels that are as certain as these, so that its error is not "
+        "known; more records or a larger epsilon would help, or fewer columns."
+    ),
+    "singular": "the information matrix is zero: columns are constant, or they separate the classes.",
+}
 
 
 def infer(
     plan: InferencePlan, outcome: InferenceResult, scale: float, intercept_scale: float, confidence_level: float
 ) -> Inference:
     """The standard errors of a fit, given what one mapped unit is for coefficients and for the intercept."""
-    n_columns, intercept = outcome.columns.size, plan.start.problem.intercept
+    estimate, n_columns, intercept = outcome.estimate, outcome.columns.size, plan.start.problem.intercept
+    shape = plan.n_outputs, n_columns + 1
     units = np.full(n_columns + 1, scale)
-    units[-1] = intercept_scale if intercept else math.nan
+    units[-1] = intercept_scale
 
-    def deviations(covariance: FloatArray | None) -> FloatArray:
-        found = np.full((1, n_columns + 1), math.nan)
-        if covariance is not None:
-            found[0, : len(covariance)] = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-        scaled: FloatArray = found * units
-        return scaled
+    def spread(values: FloatArray, other: float) -> FloatArray:
+        """Values of estimable coefficients in their tables."""
+        found = np.full(shape, other)
+        found[:, : n_columns + intercept] = np.where(estimate.estimable, values, other).reshape(plan.n_outputs, -1)
+        return found
 
-    sampling, privacy = deviations(outcome.sampling), deviations(outcome.privacy)
-    reason = None if outcome.sampling is not None else _reason(plan, outcome)
+    errors = estimate.errors
+    if errors is None or not estimate.estimable.any():
+        nothing = np.full(shape, math.nan)
+        sampling = privacy = nothing
+        degrees, allowance = np.full(shape, math.inf), np.zeros(shape)
+    else:
+        sampling = spread(np.sqrt(errors.sampling), math.nan) * units
+        privacy = spread(np.sqrt(errors.privacy), math.nan) * units
+        degrees, allowance = spread(errors.degrees, math.inf), spread(errors.allowance, 0.0) * units
+    reason = None
+    if np.isnan(sampling).all():
+        kind = "singular" if math.isinf(plan.budget.epsilon) and estimate.reason == "noise" else estimate.reason
+        width = n_columns + intercept
+        reason = _REASONS[kind or "noise"].format(width=width, s="s" * (width > 1))
+    known = ~np.isnan(sampling).any(axis=0)
     return Inference(
-        outcome.columns,
-        np.hypot(sampling, privacy),
-        sampling,
-        privacy,
-        np.full(sampling.shape, math.inf),
-        np.zeros(sampling.shape),
-        ((),) * (n_columns + 1),
-        confidence_level,
-        plan.n_step_rows,
-        plan.split,
-        reason,
-    )
+        outcome.columns, np.hypot(sampling, privacy), sampling, privacy, degrees, allowance,
+        _confounded(estimate.left_out, plan.n_outputs, known) if reason is None else ((),) * (n_columns + 1),
+        confidence_level, plan.n_step_rows, plan.split, reason,
+    )  # fmt: skip
 
 
-def _reason(plan: InferencePlan, outcome: InferenceResult) -> str:
-    """Why there are no standard errors, and what would give some, from public facts and released numbers."""
-    width = outcome.columns.size + plan.start.problem.intercept
-    if not width:
-        return "no column was chosen and there is no intercept."
-    budget = plan.budget
-    if math.isinf(budget.epsilon):
-        return "the information matrix is singular: columns are collinear, or they separate the classes."
-    # Eigenvalues below the noise cannot be told from it, nor from zero.
-    least = 1.0 / (math.sqrt(2.0 * width) + 1.0)
-    if outcome.clarity > 1.0:
-        # The room grows with the root of records times the Gaussian parameter.
-        needed = _needed(plan, outcome.room**-2, "about")
-        return (
-            "residuals have tails that are long for this budget, and noise leaves no room for more than a large "
-            f"quantile of them; by what was released it takes {needed} for intervals that a skewed tail does not "
-            "shift, or the logarithm of the target."
-        )
-    seen = outcome.clarity > least
-    needed = _needed(plan, 1.0 / max(outcome.clarity, least), "about" if seen else "more than")
-    collinear = "; collinear columns, such as all categories of one column, never are" * bool(outcome.columns.size)
-    return (
-        f"the released information matrix of {width} coefficient{'s' * (width > 1)} is not clear of its noise; by what "
-        f"was released it takes {needed} to be so{collinear}."
-    )
-
-
-def _needed(plan: InferencePlan, factor: float, how: str) -> str:
-    """How many records, or which epsilon, are so many times the number of records times the Gaussian parameter."""
-    n_records = plan.start.problem.n_records + (plan.n_step_rows if plan.split else 0)
-    mu = factor * PrivacyFilter(plan.budget).mu
-    epsilon = epsilon_of(GaussianEvent(1.0 / mu), plan.budget.delta)
-    needed = f"{how} {_rounded_up(factor * n_records):,} records"
-    return f"{needed}, or epsilon {epsilon:.2g}," if epsilon <= _MOST_EPSILON else needed
-
-
-def _rounded_up(number: float) -> int:
-    """Two digits, no fewer than the number."""
-    step: int = 10 ** max(math.floor(math.log10(number)) - 1, 0)
-    return math.ceil(number / step) * step
+def _confounded(left_out: FloatArray, n_tables: int, known: BoolArray) -> tuple[tuple[int, ...], ...]:
+    """For each coefficient that is not known the others of its group: those that share what is left out."""
+    shared = np.abs(left_out @ left_out.T)
+    width = len(shared) // n_tables
+    linked = shared.reshape(n_tables, width, n_tables, width).max(axis=(0, 2)) > _CONFOUNDED
+    linked &= ~known[:width, None] & ~known[None, :width]
+    _, groups = connected_components(linked, directed=False)
+    members = [tuple(np.flatnonzero((groups == groups[j]) & (np.arange(width) != j)).tolist()) for j in range(width)]
+    return tuple(members[j] if j < width and not known[j] else () for j in range(known.size))
 
 
 def adjusted_p_values(p_values: FloatArray) -> FloatArray:

@@ -34,6 +34,8 @@ class _Tuning:
     quantile_share: float = 0.007
     start_share: float = 0.006
     score_share: float = 0.08
+    large_score_share: float = 0.25
+    enough_for_scores: float = 3000.0
     gram_shares: tuple[float, float] = (0.012, 0.05)
     information_shares: tuple[float, float] = (0.04, 0.30)
     # Of what is left for gradients, by records times the Gaussian parameter per coefficient.
@@ -83,9 +85,12 @@ class _Tuning:
     noise_share: float = 0.2
     score_noise: float = 0.15
     least_residual_room: float = 1.3
+    # A clip opens beyond the first limit, up to the second, only if the matrix of scores stays sharp.
+    usual_residual_room: float = 2.0
     most_residual_room: float = 3.0
+    sharp_scores: float = 0.02
     least_score_room: float = 0.65
-    most_score_room: float = 4.0
+    most_score_room: float = 2.5
     length_grid: tuple[float, float] = (0.02, 20.0)
     residual_grid: tuple[float, float] = (2.0**-10, 2.0)
     trace_grid: tuple[float, float] = (1e-3, 20.0)
@@ -136,6 +141,7 @@ class Allotment:
     information: float
     trace_room: float
     gradients: tuple[float, ...]
+    scores: float
     gain: float
     clear: float
 
@@ -170,7 +176,7 @@ def allot(n_records: int, width: int, n_outputs: int, mu: float, relation: str, 
     rest -= t.rare_share * labels
     return Allotment(
         rounds, gram, last_gram, _within(gain / t.gain_per_room, 1.0, t.most_room), information, trace_room,
-        tuple(rest * part for part in parts), gain, math.sqrt(information) / (trace_room * noise),
+        tuple(rest * part for part in parts), scores, gain, math.sqrt(information) / (trace_room * noise),
     )  # fmt: skip
 
 

@@ -259,9 +259,11 @@ class _Estimation:
                 what = f"a large quantile of residuals before step {number}"
                 size = self._quantile(what, Residuals(self._at, self._loss, model), t.residual_grid, self._rank)
                 space = math.sqrt(t.noise_share * n * share) * mu
-                space = min(space, math.sqrt(t.score_noise * n * mu * math.sqrt(t.score_share)))
-                space = min(max(least, space / (usual * weighing.norm)), t.most_residual_room)
-                model = replace(model, clip=size * space)
+                per_score = n * mu * math.sqrt(shares.scores)
+                unit = usual * weighing.norm
+                space = max(least, min(space, math.sqrt(t.score_noise * per_score)) / unit)
+                most = max(t.usual_residual_room, math.sqrt(t.sharp_scores * per_score) / unit)
+                model = replace(model, clip=size * min(space, most, t.most_residual_room))
             elif number == len(shares.gradients):
                 what = f"the information matrix of {self._width:,} coefficients before the last step"
                 half = 0.5 * shares.information

@@ -283,18 +283,21 @@ class Noise:
 class Errors:
     """Variances of coefficients from the sample and from noise, degrees of freedom, and what may be left out of them.
 
-    ``allowance`` is a bound on what the directions that are not identified add to a coefficient.
+    ``allowance`` is a bound on what the directions that are not identified add to a coefficient. ``clarity`` is the
+    information along a coefficient over what the noise of the matrix alone would have.
     """
 
     sampling: FloatArray
     privacy: FloatArray
     degrees: FloatArray
     allowance: FloatArray
+    clarity: FloatArray
 
-    def estimable(self, most: float, least_degrees: float) -> BoolArray:
-        """Where the allowance is at most a multiple of the standard error, and degrees of freedom are enough."""
+    def estimable(self, most: float, least_degrees: float, least_clarity: float) -> BoolArray:
+        """Where the allowance is at most a multiple of the standard error, and degrees and clarity are enough."""
         deviation = np.sqrt(self.sampling + self.privacy)
-        return (self.allowance <= most * deviation) & (self.degrees >= least_degrees) & (deviation > 0.0)
+        enough = (self.degrees >= least_degrees) & (self.clarity >= least_clarity)
+        return (self.allowance <= most * deviation) & enough & (deviation > 0.0)
 
 
 def errors_of(
@@ -315,4 +318,6 @@ def errors_of(
     relative = noise.scores * np.square(columns).sum(axis=0) * inflation / np.maximum(sampling + privacy, 1e-300)
     degrees = 2.0 / np.maximum(np.square(relative), 1e-300)
     allowance = np.sqrt(np.square(span.left_out.T @ shown).sum(axis=0))
-    return Errors(sampling, privacy, degrees, allowance)
+    along = np.einsum("ij,ij->j", matrix @ shown, columns) / np.maximum(np.square(columns).sum(axis=0), 1e-300)
+    clarity = along / max(noise_norm(noise.information, size) + noise.information, 1e-300)
+    return Errors(sampling, privacy, degrees, allowance, clarity)

@@ -108,6 +108,10 @@ class _Tuning:
     # ---- estimability
     most_allowance: float = 0.5
     least_degrees: float = 3.0
+    # Information along a coefficient of numbers over the noise of the matrix, where rare categories are not shortened;
+    # and what public facts have to say of it before.
+    least_clarity: float = 1.5
+    least_clear: float = 1.5
     largest_coefficients: float = 1.0
     largest_log_odds: float = 3.0
     # Margins of labels may move by this much when what is not identified is left out, and in the last step.
@@ -170,10 +174,10 @@ def allot(n_records: int, width: int, n_outputs: int, mu: float, relation: str, 
         parts = t.some_gradients if per_coefficient >= t.enough_for_some else t.few_gradients
     n_quantiles = rounds + 1 + (1 if labels else len(parts))
     last_gram = max(gram, t.rare_share) if labels else 0.0
-    rest = (
-        1.0 - gram * rounds - last_gram - information - t.quantile_share * n_quantiles - t.score_share - t.start_share
-    )
-    rest -= t.rare_share * labels
+    # Where gradients are clear of their noise, errors of errors are what is left to lower.
+    scores = t.large_score_share if per_coefficient >= t.enough_for_scores else t.score_share
+    rest = 1.0 - gram * rounds - last_gram - t.rare_share * labels - information - scores
+    rest -= t.quantile_share * n_quantiles + t.start_share
     return Allotment(
         rounds, gram, last_gram, _within(gain / t.gain_per_room, 1.0, t.most_room), information, trace_room,
         tuple(rest * part for part in parts), scores, gain, math.sqrt(information) / (trace_room * noise),
@@ -267,9 +271,9 @@ def _refuse_what_cannot_be_told(plan: InferencePlan, n_columns: int) -> None:
         return
     mu = plan.open_filters()[1].mu
     clear = plan.allot(n_columns, mu).clear
-    if clear >= 1.0:
+    if clear >= TUNING.least_clear:
         return
-    n_records = (2 if plan.split else 1) * math.ceil(plan.n_step_rows / clear)
+    n_records = (2 if plan.split else 1) * math.ceil(plan.n_step_rows * TUNING.least_clear / clear)
     step = 10 ** max(math.floor(math.log10(n_records)) - 1, 0)
     raise ParameterError(
         "inference",

@@ -415,7 +415,8 @@ class _Estimation:
             )
         errors = errors_of(self._whole(), shown, span, step, scores, noise)
         errors = replace(errors, allowance=most * np.hypot(errors.allowance, uncertainty))
-        estimable = errors.estimable(TUNING.most_allowance, TUNING.least_degrees)
+        clarity = 1.0 if self._labels else TUNING.least_clarity
+        estimable = errors.estimable(TUNING.most_allowance, TUNING.least_degrees, clarity)
         if not self._labels and self._intercept and self._releases.private:
             # Residuals are clipped, and a skewed tail would move the constant.
             estimable[-1] = False

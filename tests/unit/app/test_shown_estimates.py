@@ -116,9 +116,8 @@ def test_a_notebook_marks_what_is_not_estimable(task):
 
 @BOTH
 def test_no_display_has_the_weight_of_what_is_not_estimable(shown, task):
-    coefficients = {"regress": "coef_", "classify": "coef_"}
     model = partly(task)
-    stored = getattr(model.estimator, coefficients[task])
+    stored = model.estimator.coef_
     stored[..., 3], stored[..., 4] = 7.531, -8.642
     displays = {
         "screen": shown(model, full=False)[1],
@@ -198,7 +197,7 @@ def test_a_report_has_a_table_per_class_against_the_reference():
     page = model_report(three_classes())
     assert faults_of(page) == []
     root = Tree(page).root
-    subjects = [f"Y ({EVIL} against low)", "Y (high against low)"]
+    subjects = [f"y ({EVIL} against low)", "y (high against low)"]
     assert [heading.words() for heading in root.find("h3")][:2] == subjects
     first, second = rows_of(root, "Coefficients of")
     assert first["age"][0] == "1.500"

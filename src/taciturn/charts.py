@@ -477,18 +477,22 @@ _FEWEST_TICKS, _MOST_TICKS = 4, 7
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """One coefficient with its interval, and how far the interval would reach for the sampling error alone."""
+    """One coefficient with its interval, and how far the interval would reach for the sampling error alone.
+
+    A coefficient without an interval has a ``mark`` in its place, and none of its numbers is drawn.
+    """
 
     name: str
     value: float
     lower: float
     upper: float
     sampling: float
+    mark: str = ""
 
     @property
     def is_clear(self) -> bool:
-        """Whether the interval leaves out zero."""
-        return self.lower > 0.0 or self.upper < 0.0
+        """Whether there is an interval, and it leaves out zero."""
+        return not self.mark and (self.lower > 0.0 or self.upper < 0.0)
 
 
 def forest_chart(estimates: Sequence[Estimate], title: str, *, odds: bool) -> Drawing:
@@ -497,7 +501,7 @@ def forest_chart(estimates: Sequence[Estimate], title: str, *, odds: bool) -> Dr
     With ``odds`` the numbers are their exponentials, on a logarithmic axis with a line at 1; else the line is at zero.
     """
     estimates = estimates[:MOST_BARS]
-    low, high = find_reach(estimates)
+    low, high = find_reach([estimate for estimate in estimates if not estimate.mark])
 
     def draw(layout: Layout) -> Drawing:
         def place(value: float) -> float:
@@ -533,6 +537,8 @@ def find_reach(estimates: Sequence[Estimate]) -> tuple[float, float]:
 
 
 def _numbers(estimate: Estimate, *, odds: bool) -> str:
+    if estimate.mark:
+        return estimate.mark
     numbers = (estimate.value, estimate.lower, estimate.upper)
     return format_estimate(*((math.exp(min(number, _MOST_LOG)) for number in numbers) if odds else numbers))
 
@@ -545,12 +551,15 @@ def _forest_row(
     reach: tuple[float, float],
     numbers: str,
 ) -> Markup:
+    title = element("title", f"{estimate.name}: {numbers}")
+    name, number = layout.labels(top, estimate.name, numbers)
+    if estimate.mark:
+        return element("g", title, name, number)
     left, right, value = place(estimate.lower), place(estimate.upper), place(estimate.value)
     inner = (place(estimate.value - estimate.sampling), place(estimate.value + estimate.sampling))
     middle = layout.middle(top)
-    name, number = layout.labels(top, estimate.name, numbers)
     shapes = [
-        element("title", f"{estimate.name}: {numbers}"),
+        title,
         name,
         element("line", x1=left, x2=right, y1=middle, y2=middle, class_="interval"),
         element("line", x1=inner[0], x2=inner[1], y1=middle, y2=middle, class_="sampling"),

@@ -70,8 +70,7 @@ def row_norms(
 
 
 # ---- Sums of outer products of rows, in integers that are the same in any order.
-# Every term is the outer product of a vector that is cut to integers first. Cutting keeps a bound on its norm; without
-# privacy no bound is needed, and ``exact`` rounds instead.
+# Every term is the outer product of a vector that is cut to integers first. Cutting keeps a bound on its norm.
 
 Rows = Callable[[int, int], FloatArray]
 """Some rows of a table, by the first one and the one after the last: a matrix that may be changed."""
@@ -82,9 +81,7 @@ _BLOCK_ENTRIES = 1 << 17
 _COLUMNS_PER_ENTRY = 16
 
 
-def sum_outer_products(
-    rows: Rows, scales: FloatArray, width: int, row_squared: int, *, exact: bool = False
-) -> IntArray:
+def sum_outer_products(rows: Rows, scales: FloatArray, width: int, row_squared: int) -> IntArray:
     """The Gram matrix of rows times scales, whose squared norms are at most ``row_squared``."""
     # Sums over a block of rows stay below 2**53, where doubles are exact.
     step = max(1, min(_BLOCK_ENTRIES // width, (1 << 53) // row_squared))
@@ -95,35 +92,11 @@ def sum_outer_products(
             stop = min(start + step, last)
             block = rows(start, stop)
             block *= scales[start:stop, None]
-            gram += _gram(block, exact=exact)
+            np.trunc(block, out=block)
+            gram += (block.T @ block).astype(np.int64)
         return gram
 
     return add_shares(part, scales.size, width * width // _COLUMNS_PER_ENTRY)
-
-
-def sum_outer_products_of_persons(
-    rows: Rows,
-    weights: FloatArray,
-    unit: float,
-    persons: PersonRows,
-    width: int,
-    row_squared: int,
-    *,
-    exact: bool = False,
-) -> IntArray:
-    """The sum over persons of outer products of ``unit`` times their weighted sums of rows, within ``row_squared``."""
-    gram = np.zeros((width, width), dtype=np.int64)
-    step = max(1, min(_BLOCK_ENTRIES // width, (1 << 53) // row_squared))
-    for part, start, stop in whole_persons(persons, step):
-        block = rows(start, stop)
-        block *= weights[start:stop, None]
-        gram += _gram(part.totals(block) * unit, exact=exact)
-    return gram
-
-
-def _gram(block: FloatArray, *, exact: bool) -> IntArray:
-    (np.rint if exact else np.trunc)(block, out=block)
-    return (block.T @ block).astype(np.int64)
 
 
 def whole_persons(persons: PersonRows, step: int) -> Iterator[tuple[PersonRows, int, int]]:
@@ -516,39 +489,14 @@ class ClippedRecords:
         return np.minimum(terms, 1.0)
 
     def gram_matrix(self, row_squared: int) -> IntArray:
-        """The Gram matrix of clipped rows in units where the squared norm of a row is at most ``row_squared``."""
-        return self._gram(self._factors * (_ROOM * math.sqrt(row_squared / self.clipping.row_squared)), row_squared)
+        """The Gram matrix of clipped rows in units where the squared norm of a row is at most ``row_squared``.
 
-    def information_matrix(self, coefficients: FloatArray, row_squared: int) -> IntArray:
-        r"""The Gram matrix of rows times :math:`\sqrt{\phi'' / \beta}`, beta being the smoothness of the loss.
-
-        Their norms are clipped to that of a row, and their squares are in units of ``row_squared``.
+        The m rows of a person are divided by the root of m.
         """
-        loss = self.clipping.loss
-        margins = _finite(self.margins(coefficients))[:, 0]
-        roots = np.sqrt(np.clip(loss.second_derivative(margins, self._target) / loss.smoothness, 0.0, 1.0))
-        scales = (
-            np.minimum(roots, math.sqrt(self.clipping.row_squared) / np.sqrt(self._whole_squares())) * self._present
-        )
-        unit = _ROOM * math.sqrt(row_squared / self.clipping.row_squared)
-        return self._gram(scales * unit, row_squared, exact=self.clipping.product_bound is None)
-
-    def score_matrix(
-        self, coefficients: FloatArray, product_bound: float, row_squared: int, persons: PersonRows | None = None
-    ) -> IntArray:
-        """The Gram matrix of the terms of :meth:`sums`, by person; ``row_squared`` stands for ``product_bound**2``."""
-        weights = self.weights(self.margins(coefficients))[:, 0]
-        unit = _ROOM * math.sqrt(row_squared) / product_bound
-        exact, width = self.clipping.product_bound is None, self.clipping.width
-        if persons is None:
-            return sum_outer_products(self._dense_rows, weights * unit, width, row_squared, exact=exact)
-        return sum_outer_products_of_persons(self._dense_rows, weights, unit, persons, width, row_squared, exact=exact)
-
-    def _gram(self, scales: FloatArray, row_squared: int, *, exact: bool = False) -> IntArray:
-        """The Gram matrix of scaled rows within ``row_squared``; m rows of a person are divided by the root of m."""
+        scales = self._factors * (_ROOM * math.sqrt(row_squared / self.clipping.row_squared))
         if self._counts is not None:
             scales = scales / np.sqrt(self._counts)
-        return sum_outer_products(self._dense_rows, scales, self.clipping.width, row_squared, exact=exact)
+        return sum_outer_products(self._dense_rows, scales, self.clipping.width, row_squared)
 
     def _dense_rows(self, start: int, stop: int) -> FloatArray:
         """Some rows less the centre, the constant last."""

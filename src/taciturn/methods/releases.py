@@ -195,7 +195,8 @@ class Releases:
         """A quantile of a statistic on a geometric grid of public ends; without noise a number of its own, if given.
 
         A prior prefers what is ``typical`` in the absence of information: its logarithm has a deviation of one. Or it
-        ``falls`` like one over the value, since counts say little about far tails. A ``ceiling`` says what it means if values crowd at the upper end.
+        ``falls`` like one over the value, since counts say little about far tails. A ``ceiling`` says what it means if
+        values crowd at the upper end.
         """
         selection_range = self._budget.selection(what, share)
         if not self._budget.private and noiseless is not None:

@@ -346,32 +346,3 @@ def largest_row_norm(source: Source, norms: RowNorms) -> float:
         above = int(squares[place])
         below = int(squares[place - 1]) if place else below
     return math.sqrt(above) / ONE
-
-
-# ---- Matrices of a Newton step as tasks: sums over records of outer products, each of bounded norm.
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class InformationMatrix(ClippedSum):
-    """The Hessian of the loss at some coefficients over its smoothness; ``row_squared`` stands for a clipped row."""
-
-    coefficients: FloatArray
-    row_squared: int
-
-    def __call__(self, block: Block) -> IntArray:
-        """The sum over the records of a block."""
-        return self.clipping.records(block).information_matrix(self.coefficients, self.row_squared)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ScoreMatrix(ClippedSum):
-    """The sum of outer products of jointly clipped gradients, in units of ``product_bound**2`` over ``row_squared``."""
-
-    coefficients: FloatArray
-    product_bound: float
-    row_squared: int
-
-    def __call__(self, block: Block) -> IntArray:
-        """The sum over the records of a block."""
-        records = self.clipping.records(block)
-        return records.score_matrix(self.coefficients, self.product_bound, self.row_squared, block.persons)

@@ -28,6 +28,14 @@ from taciturn.data.records import Records
 from taciturn.engines import ArraySource
 from taciturn.losses import HuberLoss
 from taciturn.methods.clipped_records import Clipping
+from taciturn.methods.inference.whitened import (
+    Coordinates,
+    InformationSum,
+    LengthWeighing,
+    NumberLoss,
+    ScoreProducts,
+    ScoreSum,
+)
 from taciturn.methods.scaling.run import ColumnCounts
 from taciturn.methods.selection.run import CorrelationSums
 from taciturn.methods.sums import (
@@ -35,9 +43,7 @@ from taciturn.methods.sums import (
     CurvatureSum,
     GradientSum,
     GramMatrix,
-    InformationMatrix,
     RowNorms,
-    ScoreMatrix,
     TargetSum,
 )
 
@@ -133,11 +139,14 @@ NUMBERS = rng.integers(-ONE, ONE + 1, OWNERS.size).astype(np.float64)
 LOSS = HuberLoss(0.5)
 CLIPPING = Clipping(None, 4, LOSS, 1, 2 * ONE * ONE, 20_000, 50_000, 0.5, product_bound=2 * 10**9)
 COEFFICIENTS = rng.normal(size=(1, 5))
+AT = Coordinates.of(rng.normal(size=(5, 5)), None, intercept=True)
+NUMBER_LOSS, WEIGHING = NumberLoss(COEFFICIENTS, clip=0.5), LengthWeighing(1.5, 1.2)
 TASKS = {
     "gradient": GradientSum(CLIPPING, COEFFICIENTS),
     "Gram matrix": GramMatrix(Clipping(None, 4, LOSS, 1, 2 * ONE * ONE, 20_000, ONE, 0.5), 1 << 26),
-    "information": InformationMatrix(CLIPPING, COEFFICIENTS, 1 << 26),
-    "scores": ScoreMatrix(CLIPPING, COEFFICIENTS, 2e9, 1 << 26),
+    "information": InformationSum(AT, LOSS, NUMBER_LOSS, WEIGHING, WEIGHING.trace, 1 << 26),
+    "gradient in coordinates": ScoreSum(AT, LOSS, NUMBER_LOSS, WEIGHING, 0.5 * WEIGHING.norm, 1 << 34),
+    "scores": ScoreProducts(AT, LOSS, NUMBER_LOSS, WEIGHING, 0.5 * WEIGHING.norm, 1 << 26),
     "curvature": CurvatureSum(CLIPPING, COEFFICIENTS / 3.0, ONE),
     "target": TargetSum(),
     "correlations": CorrelationSums(0, ONE),

@@ -63,6 +63,19 @@ class Whitening:
         return Whitening(change @ self.matrix, (vectors * (values > floor)) @ vectors.T)
 
 
+def rare_directions(values: FloatArray, noise: float, clipped: FloatArray, least: float, most: float) -> FloatArray:
+    """Factors for eigenvectors of a Gram matrix along which a few long rows are most of it, as for a rare category.
+
+    ``values`` are its eigenvalues and ``noise`` the deviation of its noise. ``clipped`` are the same sums of squares
+    with long rows cut, no less than a share ``least`` of the noise. Their quotient is the mean share that is left of a
+    row, and rows come back to ``most`` times the norm at which they are cut.
+    """
+    floor = noise_norm(noise, len(values))
+    shares = np.maximum(clipped, least * floor) / np.maximum(values, floor)
+    factors: FloatArray = np.where(values > 0.0, np.minimum(1.0, most * shares), 1.0)
+    return factors
+
+
 # ---- First steps of labels: solved in a model of rows that are normal.
 
 
@@ -96,6 +109,10 @@ class NormalDesign:
         self._covariance = (vectors * np.maximum(values, 0.0)) @ vectors.T
         self._gram, self._total, self._coding = gram, total, coding
 
+    def deviation(self, theta: FloatArray) -> float:
+        """The root of the mean variance of margins."""
+        return math.sqrt(max(float(np.einsum("ki,ij,kj->", theta, self._covariance, theta)) / len(theta), 0.0))
+
     def size(self, theta: FloatArray) -> float:
         """The root mean square of margins."""
         return math.sqrt(max(float(np.einsum("ki,ij,kj->", theta, self._gram, theta)) / self._total, 0.0))
@@ -124,7 +141,8 @@ class NormalDesign:
     def score(self, theta: FloatArray) -> FloatArray:
         """The expected sum of coded probabilities times rows, one row per output."""
         weights, probabilities, rows, _ = self._at(theta)
-        return self._total * np.einsum("g,gk,gi->ki", weights, probabilities @ self._outputs.T, rows)
+        score: FloatArray = self._total * np.einsum("g,gk,gi->ki", weights, probabilities @ self._outputs.T, rows)
+        return score
 
     def information(self, theta: FloatArray) -> FloatArray:
         """The expected information over all outputs, a square matrix."""
@@ -141,8 +159,8 @@ class NormalDesign:
         goal, found = self.score(theta) - gradient, theta.copy()
         ridge = _RIDGE * np.kron(np.eye(len(theta)), self._gram)
         for _ in range(_MOST_STEPS):
-            step = np.linalg.solve(self.information(found) + ridge, (goal - self.score(found)).ravel())
-            step = step.reshape(theta.shape)
+            missing = (goal - self.score(found)).ravel()
+            step = np.linalg.solve(self.information(found) + ridge, missing).astype(np.float64).reshape(theta.shape)
             length = self.size(step)
             found = found + step * min(1.0, _LONGEST_STEP / max(length, 1e-12))
             found = found * min(1.0, _LARGEST_DEVIATION / max(self.size(found), 1e-12))
@@ -208,14 +226,15 @@ class Span:
         Directions that were left out come back where they have more information, given the others, than a threshold.
         """
         size, n_left = len(matrix), self.n_left_out
-        kept, cross, left = information[:-n_left, :-n_left], information[:-n_left, -n_left:], information[-n_left:, -n_left:]
+        first, last = slice(0, size - n_left), slice(size - n_left, size)
+        kept, cross, left = information[first, first], information[first, last], information[last, last]
         if np.linalg.eigvalsh(kept)[0] <= threshold:
             return Span(np.zeros((size, 0)), np.zeros(0), np.eye(size))
         values, vectors = np.linalg.eigh(left - cross.T @ np.linalg.solve(kept, cross))
         found = values > threshold
         basis = np.zeros((size, size - n_left + int(found.sum())))
-        basis[: size - n_left, : size - n_left] = np.eye(size - n_left)
-        basis[size - n_left :, size - n_left :] = vectors[:, found]
+        basis[first, first] = np.eye(size - n_left)
+        basis[last, size - n_left :] = vectors[:, found]
         return Span._diagonal(basis, information, self.left_out @ vectors[:, ~found])
 
     def renew(self, information: FloatArray, threshold: float) -> Span:
@@ -241,8 +260,9 @@ class Span:
         """
         size, n_left = len(matrix), self.n_left_out
         moves = -(self.inverse @ sums.T)
-        spread = 0.5 * noise.information**2 * moves @ moves.T
-        spread += (n_left * noise.gradient**2 + 0.5 * noise.information**2 * float(np.square(moves).sum())) * np.eye(size)
+        half = 0.5 * noise.information**2
+        common = n_left * noise.gradient**2 + half * float(np.square(moves).sum())
+        spread = common * np.eye(size) + half * moves @ moves.T
         columns = self.inverse @ matrix
         uncertainty = np.sqrt(np.einsum("ij,ik,kj->j", columns, spread, columns))
         left_out = np.linalg.qr(self.left_out + matrix.T @ moves)[0]

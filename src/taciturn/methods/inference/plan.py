@@ -40,7 +40,7 @@ class _Tuning:
     many_gradients: tuple[float, ...] = (0.05, 0.09, 0.16, 0.70)
     some_gradients: tuple[float, ...] = (0.08, 0.17, 0.75)
     few_gradients: tuple[float, ...] = (0.25, 0.75)
-    gradients_of_labels: tuple[float, ...] = (0.08, 0.11, 0.17, 0.64)
+    gradients_of_labels: tuple[float, ...] = (0.05, 0.07, 0.13, 0.75)
     enough_for_many: float = 300.0
     enough_for_some: float = 100.0
 
@@ -51,6 +51,12 @@ class _Tuning:
     gain_per_room: float = 8.0
     most_room: float = 3.0
     most_stretch: float = 1.25
+
+    # ---- rare categories of labels: share of the budget, what rows keep along them, and from which factor on it pays
+    rare_share: float = 0.03
+    least_rare: float = 0.35
+    most_rare: float = 2.5
+    hardly_rare: float = 0.8
 
     # ---- the information matrix: how clear of its noise it is to be, and the trace of a record's term
     clarity: float = 4.0
@@ -102,6 +108,7 @@ class _Tuning:
     # Margins of labels may move by this much when what is not identified is left out, and in the last step.
     most_left_out: float = 0.25
     longest_last_step: float = 0.7
+    longest_curved_step: float = 0.9
 
     # ---- without noise
     noiseless_steps: int = 50
@@ -116,13 +123,15 @@ TUNING = _Tuning()
 class Allotment:
     """Shares of the budget for each release of an estimation, and what they can tell, from public facts.
 
-    ``room`` bounds the squared length of a row in a Gram matrix in units of its clip, ``trace_room`` the same in the
-    information matrix. ``gain`` is how far a round of whitening tells directions apart; ``clear`` how far the
-    information matrix is above its noise, at least one if any interval is to exist.
+    ``last_gram`` is for that of labels, in the final coordinates. ``room`` bounds the squared length of a row in a Gram
+    matrix in units of its clip, ``trace_room`` the same in the information matrix. ``gain`` is how far a round of
+    whitening tells directions apart. ``clear`` is how far the information matrix is above its noise: at least one if any
+    interval is to exist.
     """
 
     rounds: int
     gram: float
+    last_gram: float
     room: float
     information: float
     trace_room: float
@@ -154,9 +163,13 @@ def allot(n_records: int, width: int, n_outputs: int, mu: float, relation: str, 
     else:
         parts = t.some_gradients if per_coefficient >= t.enough_for_some else t.few_gradients
     n_quantiles = rounds + 1 + (1 if labels else len(parts))
-    rest = 1.0 - gram * (rounds + labels) - information - t.quantile_share * n_quantiles - t.score_share - t.start_share
+    last_gram = max(gram, t.rare_share) if labels else 0.0
+    rest = (
+        1.0 - gram * rounds - last_gram - information - t.quantile_share * n_quantiles - t.score_share - t.start_share
+    )
+    rest -= t.rare_share * labels
     return Allotment(
-        rounds, gram, _within(gain / t.gain_per_room, 1.0, t.most_room), information, trace_room,
+        rounds, gram, last_gram, _within(gain / t.gain_per_room, 1.0, t.most_room), information, trace_room,
         tuple(rest * part for part in parts), gain, math.sqrt(information) / (trace_room * noise),
     )  # fmt: skip
 

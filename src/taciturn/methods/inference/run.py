@@ -47,18 +47,29 @@ from taciturn.engines.interface import ArraySource, Source
 from taciturn.losses import SquaredLoss
 from taciturn.methods.descent import one_thread
 from taciturn.methods.diagnostics import Diagnosis
-from taciturn.methods.inference.algebra import Errors, Noise, NormalDesign, Span, Whitening, errors_of, noise_norm
+from taciturn.methods.inference.algebra import (
+    Errors,
+    Noise,
+    NormalDesign,
+    Span,
+    Whitening,
+    errors_of,
+    noise_norm,
+    rare_directions,
+)
 from taciturn.methods.inference.plan import TUNING, InferencePlan
 from taciturn.methods.inference.whitened import (
+    MATRIX_SCALE,
+    ClippedSquares,
     Coordinates,
     InformationSum,
-    Labels,
+    LabelLoss,
     Lengths,
     LengthWeighing,
+    LocalLoss,
+    MarginLoss,
     MarginNorms,
-    Margins,
-    Model,
-    Numbers,
+    NumberLoss,
     Residuals,
     ScoreProducts,
     ScoreSum,
@@ -79,7 +90,7 @@ _SUM_BITS, _SQUARE_BITS = 61, 46
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Estimate:
+class WhitenedEstimate:
     """Coefficients of the columns and of the intercept, in mapped units, and what is known of their errors.
 
     ``coefficients`` have one row per output, or one per class. ``shown`` are those that have errors: the same, or of
@@ -120,11 +131,15 @@ class _Estimation:
         """Coefficients of z, one row per output."""
         return theta @ self._at.matrix
 
-    def _model(self, theta: FloatArray) -> Model:
-        beta = self._of_classes(self._beta(theta))
+    def _model(self, theta: FloatArray) -> LocalLoss:
         if self._labels:
-            return Labels(beta, self._loss.class_weights(self._n_classes), self._coding)
-        return Numbers(beta) if self._bend is None else Numbers(beta, self._bend, bends=True)
+            beta = self._of_classes(self._beta(theta))
+            return LabelLoss(beta, self._loss.class_weights(self._n_classes), self._coding)
+        return self._numbers(theta)
+
+    def _numbers(self, theta: FloatArray) -> NumberLoss:
+        beta = self._beta(theta)
+        return NumberLoss(beta) if self._bend is None else NumberLoss(beta, self._bend, bends=True)
 
     def _of_classes(self, beta: FloatArray) -> FloatArray:
         return beta if self._coding is None else self._coding.T @ beta
@@ -133,18 +148,18 @@ class _Estimation:
         """What coefficients of all outputs, in one vector, are multiplied with to get those that have errors."""
         if self._coding is None:
             return np.eye(self._width)
-        return np.kron((self._coding[:, 1:] - self._coding[:, :1]), np.eye(self._width))
+        return np.asarray(np.kron(self._coding[:, 1:] - self._coding[:, :1], np.eye(self._width)), dtype=np.float64)
 
     def _whole(self) -> FloatArray:
         """The coordinates of all outputs together."""
-        return np.kron(np.eye(self._plan.n_outputs), self._at.matrix)
+        return np.asarray(np.kron(np.eye(self._plan.n_outputs), self._at.matrix), dtype=np.float64)
 
     def _start(self, constants: FloatArray) -> FloatArray:
         """Coefficients theta of margins that are constant."""
         beta = np.zeros((self._plan.n_outputs, self._width))
         if self._intercept:
             beta[:, -1] = constants if self._coding is None else self._coding @ constants
-        return np.linalg.solve(self._at.matrix.T, beta.T).T
+        return np.asarray(np.linalg.solve(self._at.matrix.T, beta.T).T, dtype=np.float64)
 
     # ---- releases
 
@@ -157,7 +172,7 @@ class _Estimation:
         return self._quantile(what, Lengths(self._at, self._loss), grid, quantile)
 
     def _information(
-        self, what: str, share: float, model: Model, weighing: Weighing, trace: float
+        self, what: str, share: float, model: LocalLoss, weighing: Weighing, trace: float
     ) -> tuple[FloatArray, float]:
         """The information matrix of a model and the deviation of its noise."""
 
@@ -165,15 +180,16 @@ class _Estimation:
             return InformationSum(self._at, self._loss, model, weighing, trace, row_squared)
 
         size = model.n_outputs * self._width
-        return self._releases.outer_products(what, share, terms, size, math.sqrt(trace), finest=1 << _SQUARE_BITS)
+        norm = math.sqrt(trace) / MATRIX_SCALE
+        return self._releases.outer_products(what, share, terms, size, norm, finest=1 << _SQUARE_BITS)
 
     def _gram(self, what: str, share: float, weighing: LengthWeighing) -> tuple[FloatArray, float]:
         """The Gram matrix of weighted rows: the information of numbers."""
-        numbers = Numbers(np.zeros((1, self._width)))
+        numbers = NumberLoss(np.zeros((1, self._width)))
         return self._information(what, share, numbers, weighing, weighing.trace)
 
     def _gradient(
-        self, what: str, share: float, model: Model, weighing: Weighing, bound: float
+        self, what: str, share: float, model: LocalLoss, weighing: Weighing, bound: float
     ) -> tuple[FloatArray, float]:
         """The gradient, one row per output, and the deviation of its noise."""
 
@@ -184,18 +200,19 @@ class _Estimation:
         sums, deviation = self._releases.moments(what, share, terms, n_values, _FINEST_VECTOR)
         return bound * sums.reshape(model.n_outputs, self._width), bound * deviation
 
-    def _scores(self, model: Model, weighing: Weighing, bound: float) -> tuple[FloatArray, float]:
+    def _scores(self, model: LocalLoss, weighing: Weighing, bound: float) -> tuple[FloatArray, float]:
         """The matrix of scores, for all that remains, and the deviation of its noise."""
 
         def terms(row_squared: int) -> ScoreProducts:
             return ScoreProducts(self._at, self._loss, model, weighing, bound, row_squared)
 
         what, remaining = f"the matrix of scores of {self._size:,} coefficients", self._releases.remaining
-        return self._releases.outer_products(what, remaining, terms, self._size, bound, finest=1 << _SQUARE_BITS)
+        norm = bound / MATRIX_SCALE
+        return self._releases.outer_products(what, remaining, terms, self._size, norm, finest=1 << _SQUARE_BITS)
 
     # ---- the fit
 
-    def run(self) -> Estimate:
+    def run(self) -> WhitenedEstimate:
         """Spend the whole budget."""
         shares = self._shares = self._plan.allot(self._width - self._intercept, self._mu)
         constants = self._constants(TUNING.start_share)
@@ -216,7 +233,7 @@ class _Estimation:
             self._bend = residual_size(start, self._releases, round(float(constants[0]) * ONE), self._mu)
         return constants
 
-    def _run_numbers(self, constants: FloatArray) -> Estimate:
+    def _run_numbers(self, constants: FloatArray) -> WhitenedEstimate:
         shares, t, n, mu = self._shares, TUNING, self._n_records, self._mu
         self._rank = min(
             max(1.0 - t.ranks / (math.sqrt(t.quantile_share) * mu * n), t.least_residual_quantile), t.residual_quantile
@@ -237,7 +254,7 @@ class _Estimation:
         theta, total = self._start(constants), sum(shares.gradients)
         for number, share in enumerate(shares.gradients, 1):
             share *= 1.0 - spent / total
-            model = Numbers(self._beta(theta), math.inf if self._bend is None else self._bend, self._bend is not None)
+            model = self._numbers(theta)
             if self._bend is None:
                 what = f"a large quantile of residuals before step {number}"
                 size = self._quantile(what, Residuals(self._at, self._loss, model), t.residual_grid, self._rank)
@@ -260,10 +277,11 @@ class _Estimation:
         return self._estimate(theta, step, span, scores, errors, t.largest_coefficients, uncertainty)
 
     def _weighted_rows(self, what: str, share: float, unit: float) -> tuple[LengthWeighing, FloatArray, float]:
-        """Weights of rows in these coordinates, the information matrix and its noise; ``unit`` is a usual large residual."""
+        """Weights of rows, the information matrix and its noise; ``unit`` is a large residual over its deviation."""
         shares, t, per_column = self._shares, TUNING, self._n_records * self._mu / self._width
         few = per_column < t.enough_for_large_rows
-        norm = self._length(f"a large quantile of row norms, for {what}", t.row_quantile if few else t.large_row_quantile)
+        quantile = t.row_quantile if few else t.large_row_quantile
+        norm = self._length(f"a large quantile of row norms, for {what}", quantile)
         # Rows get more space where noise allows, then residuals.
         room = math.sqrt(t.noise_share * self._n_records * shares.gradients[-1]) * self._mu / (2.0 * unit * norm)
         room = min(max(room, t.least_row_room if per_column >= t.enough_for_long_rows else 1.0), t.most_row_room)
@@ -272,7 +290,7 @@ class _Estimation:
         return weighing, information, noise
 
     def _look_again(self, span: Span, unit: float) -> tuple[LengthWeighing, float, Span, FloatArray]:
-        """Rows in coordinates without what noise stretched, and sharper directions of coefficients that are not told.
+        """Coordinates without what noise stretched, and sharper directions of coefficients that are not identified.
 
         A second information matrix finds directions that were left out by mistake, such as a rare category. What stays
         is moved until rows v'z of the directions v are not correlated with the rest.
@@ -286,9 +304,10 @@ class _Estimation:
         for number in range(1, t.sharpenings + 1):
             if not 0 < span.n_left_out < self._width:
                 break
-            model = Margins(span.left_out.T)
+            model = MarginLoss(span.left_out.T)
             what = f"a large quantile of distances from collinearity {number}"
-            clip = t.margin_room * self._quantile(what, MarginNorms(self._at, self._loss, model), t.margin_grid, self._rank)
+            norms = MarginNorms(self._at, self._loss, model)
+            clip = t.margin_room * self._quantile(what, norms, t.margin_grid, self._rank)
             what = f"the correlations of collinear directions {number} with {self._width:,} columns"
             sums, deviation = self._gradient(
                 what, t.sharpening_share, replace(model, clip=clip), weighing, weighing.norm * clip
@@ -298,11 +317,15 @@ class _Estimation:
                 break
         return weighing, noise, span, uncertainty
 
-    def _run_labels(self, constants: FloatArray) -> Estimate:
+    def _run_labels(self, constants: FloatArray) -> WhitenedEstimate:
         shares, t, n = self._shares, TUNING, self._n_records
         norm = self._length("a large quantile of row norms", t.row_quantile)
         weighing = LengthWeighing(norm, shares.room)
-        gram, noise = self._gram(f"the Gram matrix of {self._width:,} columns", shares.gram, weighing)
+        spent = self._releases.remaining
+        gram, noise = self._shortened(weighing)
+        spent -= self._releases.remaining + shares.last_gram + t.rare_share
+        rest = 1.0 - spent / sum(shares.gradients)
+        *gradients, last = (rest * share for share in shares.gradients)
         values, vectors = np.linalg.eigh(gram)
         gram = (vectors * np.maximum(values, noise_norm(noise, self._width))) @ vectors.T
         constant = np.linalg.solve(self._at.matrix.T, np.eye(self._width)[-1]) if self._intercept else None
@@ -310,14 +333,14 @@ class _Estimation:
         theta = self._start(constants)
         # Derivatives of several margins are up to the root of two.
         bound = norm * (1.0 if self._coding is None else math.sqrt(2.0))
-        for number, share in enumerate(shares.gradients[:-1], 1):
+        for number, share in enumerate(gradients, 1):
             what = f"the gradient of {self._size:,} coefficients before step {number}"
             gradient, _ = self._gradient(what, share, self._model(theta), weighing, bound)
             theta = design.solve(theta, gradient)
         # The bound of scores opens until their noise is a share of the sampling error, by what the model tells.
         model = self._model(theta)
         curvature = float(np.trace(design.information(theta)) / (self._plan.n_outputs * np.trace(gram)))
-        space = math.sqrt(t.noise_share * n * shares.gradients[-1] * curvature) * self._mu / norm
+        space = math.sqrt(t.noise_share * n * last * curvature) * self._mu / norm
         bound = norm * max(t.least_score_room, min(space, t.most_score_room))
         grid = t.trace_grid[0] * self._width, t.trace_grid[1] * self._width
         traces = Traces(self._at, self._loss, model)
@@ -333,14 +356,38 @@ class _Estimation:
         model = self._model(kept)
         what = f"the gradient of {self._size:,} coefficients before the last step"
         final = replace(final, model=model)
-        gradient, deviation = self._gradient(what, shares.gradients[-1], model, final, bound)
+        gradient, deviation = self._gradient(what, last, model, final, bound)
         step = -(span.inverse @ gradient.ravel())
         scores, of_scores = self._scores(model, final, bound)
-        far = design.size(step.reshape(theta.shape)) > t.longest_last_step or lost > t.most_left_out
-        found = self._estimate(
-            kept + step.reshape(theta.shape), step, span, scores, Noise(noise, deviation, of_scores), t.largest_log_odds
-        )
+        theta, length = kept + step.reshape(theta.shape), design.size(step.reshape(theta.shape))
+        # A long step of large margins misses what curvature changes on the way.
+        far = length > t.longest_last_step or length * design.deviation(theta) > t.longest_curved_step
+        far = far or lost > t.most_left_out
+        noises = Noise(noise, deviation, of_scores)
+        found = self._estimate(theta, step, span, scores, noises, t.largest_log_odds)
         return found if not far else replace(found, errors=None, estimable=np.zeros_like(found.estimable), reason="far")
+
+    def _shortened(self, weighing: LengthWeighing) -> tuple[FloatArray, float]:
+        """The Gram matrix of rows and the deviation of its noise, in coordinates that do not stretch rare categories.
+
+        Whitening stretches a direction that lives in few rows until weights take it back.
+        """
+        shares, t = self._shares, TUNING
+        gram, noise = self._gram(f"the Gram matrix of {self._width:,} columns", shares.last_gram, weighing)
+        values, vectors = np.linalg.eigh(gram)
+        turned = self._coordinates(vectors.T @ self._at.matrix)
+
+        def terms(norm: int) -> ClippedSquares:
+            return ClippedSquares(turned, self._loss, weighing, norm)
+
+        what = f"squares along {self._width:,} directions, of clipped rows"
+        sums, _ = self._releases.moments(what, t.rare_share, terms, self._width, _FINEST_VECTOR)
+        factors = rare_directions(values, noise, sums * weighing.trace, t.least_rare, t.most_rare)
+        if float(factors.min()) >= t.hardly_rare:
+            return gram, noise
+        self._at = self._coordinates(factors[:, None] * turned.matrix)
+        what = f"the Gram matrix of {self._width:,} columns, with shorter rows"
+        return self._gram(what, shares.last_gram, weighing)
 
     def _threshold(self, noise: float) -> float:
         """What an eigenvalue has to exceed to be clear of noise of a deviation."""
@@ -355,28 +402,30 @@ class _Estimation:
         noise: Noise,
         most: float,
         uncertainty: FloatArray | float = 0.0,
-    ) -> Estimate:
+    ) -> WhitenedEstimate:
         shown = self._shown()
         coefficients = self._of_classes(self._beta(theta))
         if self._coding is not None:
             coefficients = coefficients - coefficients[0]
         if not span.information.size:
-            return Estimate(coefficients, None, np.zeros(shown.shape[1], dtype=bool), np.eye(shown.shape[1]), "noise")
+            return WhitenedEstimate(
+                coefficients, None, np.zeros(shown.shape[1], dtype=bool), np.eye(shown.shape[1]), "noise"
+            )
         errors = errors_of(self._whole(), shown, span, step, scores, noise)
         errors = replace(errors, allowance=most * np.hypot(errors.allowance, uncertainty))
         estimable = errors.estimable(TUNING.most_allowance, TUNING.least_degrees)
         if not self._labels and self._intercept and self._releases.private:
             # Residuals are clipped, and a skewed tail would move the constant.
             estimable[-1] = False
-        return Estimate(coefficients, errors, estimable, shown.T @ span.left_out)
+        return WhitenedEstimate(coefficients, errors, estimable, shown.T @ span.left_out)
 
     # ---- without noise
 
-    def run_noiseless(self) -> Estimate:
+    def run_noiseless(self) -> WhitenedEstimate:
         """Newton's method in coordinates of the exact Gram matrix: maximum likelihood, and its sandwich."""
         constants = self._constants(0.5 * self._releases.remaining)
         remaining = self._releases.remaining
-        numbers = Numbers(np.zeros((1, self._width)))
+        numbers = NumberLoss(np.zeros((1, self._width)))
         gram, _ = self._noiseless_information(numbers, 0.0)
         values, vectors = np.linalg.eigh(gram)
         largest = max(float(values[-1]), 1e-300)
@@ -408,19 +457,19 @@ class _Estimation:
             return found
         return replace(found, errors=replace(errors, allowance=np.zeros_like(errors.allowance)), estimable=exact)
 
-    def _noiseless_information(self, model: Model, share: float) -> tuple[FloatArray, float]:
+    def _noiseless_information(self, model: LocalLoss, share: float) -> tuple[FloatArray, float]:
         what, trace = f"the information matrix of {self._size:,} coefficients", self._largest_length() ** 2
         if share:
             return self._information(what, share, model, Weighing(), trace)
         row_squared = 1 << _SQUARE_BITS
         sums = self._source.total(InformationSum(self._at, self._loss, model, Weighing(), trace, row_squared))
-        return sums * (trace / row_squared), 0.0
+        return sums.astype(np.float64) * (trace / MATRIX_SCALE**2 / row_squared), 0.0
 
     def _largest_length(self) -> float:
         """A bound on the norm of u, since no entry of z is larger than one."""
         return float(np.linalg.norm(np.abs(self._at.matrix).sum(axis=1)))
 
-    def _largest_score(self, model: Model) -> float:
+    def _largest_score(self, model: LocalLoss) -> float:
         steepest = math.sqrt(2.0) if self._labels else 1.0 + float(np.abs(model.coefficients).sum())
         return steepest * self._largest_length()
 
@@ -447,7 +496,7 @@ class InferenceResult:
 
     coefficients: FloatArray
     columns: IndexArray
-    estimate: Estimate
+    estimate: WhitenedEstimate
     n_steps: int
     releases: tuple[Release, ...]
     diagnoses: tuple[Diagnosis, ...] = ()
@@ -481,7 +530,7 @@ def run_inference(plan: InferencePlan, source: Source, stream: Stream) -> Infere
             # There is nothing to estimate, and the budget is spent all the same.
             release_constant(plan.start, releases, second_budget.remaining)
             empty = np.zeros((problem.n_outputs, 0))
-            estimate = Estimate(empty, None, np.zeros(0, dtype=bool), np.zeros((0, 0)), "empty")
+            estimate = WhitenedEstimate(empty, None, np.zeros(0, dtype=bool), np.zeros((0, 0)), "empty")
     if not plan.split:
         diagnoses = releases.diagnoses
     spends += list_spends(second_budget.spent(), half=2 if plan.split else None, diagnoses=releases.diagnoses)

@@ -8,9 +8,9 @@ target and a curvature of trace at most c(u),
 
 .. math:: w = \min(1, B / a)\, \min(1, h / q), \qquad a = s(u) \|u\|, \; q = c(u) \|u\|^2 ,
 
-so that :math:`\|w \psi u\| \le B` and the trace of :math:`w \phi'' u u^\top` is at most h. Of a person with several rows
-a, q and the terms are means over its rows, and the weight is one for all of them. A weight that looked at targets, as a
-clip of a person's sum does, would move what is estimated.
+so that :math:`\|w \psi u\| \le B` and the trace of :math:`w \phi'' u u^\top` is at most h. Of a person with several
+rows a, q and the terms are means over its rows, and the weight is one for all of them. A weight that looked at targets,
+as a clip of a person's sum does, would move what is estimated.
 
 Everything is a function of one record, to the last bit, in any block and place: rows u are integers from exact
 products, weights are quotients of these, and vectors are rounded to integers whose norms are checked before they are
@@ -45,6 +45,8 @@ _MEASURE_UNIT, _LARGEST_MEASURE = 2.0**-12, 2.0**20
 _TERM_BITS = 45
 # Covers the rounding of products and quotients: bounds on integers hold exactly, which is checked besides.
 _ROOM = 1.0 - 2.0**-28
+# Vectors of outer products are so much shorter than their bound, in units of which rounding them adds something.
+MATRIX_SCALE = 1.0 - 2.0**-7
 # Nothing is shorter, in units of u.
 _LEAST = 2.0**-200
 
@@ -92,11 +94,12 @@ class Coordinates:
 
     def rows(self, z: FloatArray) -> FloatArray:
         """The integers of u for rows z in lattice units."""
-        return np.rint(np.ldexp(z @ self.integers.T, -self.dropped))
+        found: FloatArray = np.rint(np.ldexp(z @ self.integers.T, -self.dropped))
+        return found
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class WhitenedRows:
     """Some rows of a block in whitened coordinates, whole persons where rows belong to some."""
 
     at: Coordinates
@@ -115,7 +118,8 @@ class Rows:
         """Norms of u in its own units, 0 for null rows."""
         integers = self.u.astype(np.int64)
         squares: IntArray = np.einsum("ij,ij->i", integers, integers)
-        return np.sqrt(squares.astype(np.float64)) * (self.at.unit * self.present)
+        found: FloatArray = np.sqrt(squares.astype(np.float64)) * (self.at.unit * self.present)
+        return found
 
     def margins(self, coefficients: FloatArray) -> FloatArray:
         """One column per output."""
@@ -144,14 +148,15 @@ class Rows:
         """Sums of the terms of each record, which are at most one in norm together; exact for persons."""
         if self.persons is None:
             return terms
-        return np.ldexp(self.persons.totals(np.rint(np.ldexp(terms, _TERM_BITS))), -_TERM_BITS)
+        totals: FloatArray = np.ldexp(self.persons.totals(np.rint(np.ldexp(terms, _TERM_BITS))), -_TERM_BITS)
+        return totals
 
 
 # ---- What is fitted: derivatives and curvatures of one record's loss at coefficients beta.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Model:
+class LocalLoss:
     """A loss at the coefficients that margins are taken at, one row per margin."""
 
     coefficients: FloatArray
@@ -166,26 +171,26 @@ class Model:
         """What the curvature in the margins is made of: the sum of c t t' over these t, c as :meth:`curvatures` has."""
         return [np.ones(1)]
 
-    def derivatives(self, rows: Rows) -> FloatArray:
+    def derivatives(self, rows: WhitenedRows) -> FloatArray:
         """Of the loss in the margins, one column per output."""
         raise NotImplementedError
 
-    def steepness(self, rows: Rows) -> FloatArray:
+    def steepness(self, rows: WhitenedRows) -> FloatArray:
         """The largest norm that derivatives can have, over all targets."""
         raise NotImplementedError
 
-    def curvatures(self, rows: Rows) -> FloatArray:
+    def curvatures(self, rows: WhitenedRows) -> FloatArray:
         """One column per direction."""
         return np.ones((len(rows.z), 1))
 
-    def traces(self, rows: Rows) -> FloatArray:
+    def traces(self, rows: WhitenedRows) -> FloatArray:
         """The largest trace of the curvature, over all targets."""
         return np.ones(len(rows.z))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Numbers(Model):
-    """Half of squared residuals, clipped where their derivative is; ``bends``: Huber's loss, whose curvature ends there.
+class NumberLoss(LocalLoss):
+    """Half the squared residual, with a clipped derivative; ``bends``: Huber's loss, whose curvature ends at the clip.
 
     The clip is one number for all rows. Errors that are skewed and do not depend on the row then move the constant
     alone.
@@ -194,19 +199,19 @@ class Numbers(Model):
     clip: float = math.inf
     bends: bool = False
 
-    def residuals(self, rows: Rows) -> FloatArray:
+    def residuals(self, rows: WhitenedRows) -> FloatArray:
         """Margin less target."""
         return rows.margins(self.coefficients)[:, 0] - np.asarray(rows.target, dtype=np.float64) / ONE
 
-    def derivatives(self, rows: Rows) -> FloatArray:
+    def derivatives(self, rows: WhitenedRows) -> FloatArray:
         """The clipped residual."""
         return np.clip(self.residuals(rows), -self.clip, self.clip)[:, None]
 
-    def steepness(self, rows: Rows) -> FloatArray:
+    def steepness(self, rows: WhitenedRows) -> FloatArray:
         """The clip."""
         return np.full(len(rows.z), self.clip)
 
-    def curvatures(self, rows: Rows) -> FloatArray:
+    def curvatures(self, rows: WhitenedRows) -> FloatArray:
         """One, or none beyond the clip where the loss is linear there."""
         if not self.bends:
             return np.ones((len(rows.z), 1))
@@ -214,26 +219,26 @@ class Numbers(Model):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Margins(Model):
-    """Half the squared norm of several margins, without a target: how far rows are from the null space of some vectors."""
+class MarginLoss(LocalLoss):
+    """Half the squared norm of several margins, without a target: how far rows are from a null space."""
 
     clip: float = math.inf
 
-    def norms(self, rows: Rows) -> FloatArray:
+    def norms(self, rows: WhitenedRows) -> FloatArray:
         """Norms of the margins."""
         total = np.zeros(len(rows.z))
         for column in rows.margins(self.coefficients).T:
             total += np.square(column)
         return np.sqrt(total)
 
-    def derivatives(self, rows: Rows) -> FloatArray:
+    def derivatives(self, rows: WhitenedRows) -> FloatArray:
         """The margins, cut to a norm."""
         scales = np.minimum(1.0, self.clip * _ROOM / np.maximum(self.norms(rows), _LEAST))
         return rows.margins(self.coefficients) * scales[:, None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Labels(Model):
+class LabelLoss(LocalLoss):
     r"""Log-loss, times the weight of the record's class.
 
     Of two classes the second one has a margin. Of K there are K rows of coefficients; derivatives in their margins add
@@ -252,42 +257,46 @@ class Labels(Model):
 
     @property
     def _pairs(self) -> list[tuple[int, int]]:
-        return [(k, l) for l in range(self.weights.size) for k in range(l)]
+        return [(j, k) for k in range(self.weights.size) for j in range(k)]
 
     @property
     def directions(self) -> list[FloatArray]:
         """One per pair of classes."""
         if self.coding is None:
             return [np.ones(1)]
-        return [self.coding[:, k] - self.coding[:, l] for k, l in self._pairs]
+        return [self.coding[:, j] - self.coding[:, k] for j, k in self._pairs]
 
-    def _probabilities(self, rows: Rows) -> FloatArray:
+    def _probabilities(self, rows: WhitenedRows) -> FloatArray:
         margins = rows.margins(self.coefficients)
         if self.coding is not None:
             return softmax_numpy(margins)
         second = logistic_numpy(margins[:, 0])
         return np.column_stack((1.0 - second, second))
 
-    def _of_records(self, rows: Rows) -> FloatArray:
+    def _of_records(self, rows: WhitenedRows) -> FloatArray:
         """The weights of the records; of null ones, which add nothing, any."""
         return self.weights[np.maximum(np.asarray(rows.target, dtype=np.int64), 0)]
 
-    def derivatives(self, rows: Rows) -> FloatArray:
+    def derivatives(self, rows: WhitenedRows) -> FloatArray:
         """Probabilities less labels."""
         codes, probabilities = np.asarray(rows.target, dtype=np.int64), self._probabilities(rows)
         if self.coding is None:
-            return ((probabilities[:, 1] - (codes == 1)) * self._of_records(rows))[:, None]
+            return np.asarray(((probabilities[:, 1] - (codes == 1)) * self._of_records(rows))[:, None])
         found = np.zeros((codes.size, self.n_outputs))
         # In the order of the classes: a product of matrices may add up in another order in another block.
         for k, column in enumerate(self.coding.T):
             found += (probabilities[:, k] - (codes == k))[:, None] * column
-        return found * self._of_records(rows)[:, None]
+        found *= self._of_records(rows)[:, None]
+        return found
 
-    def steepness(self, rows: Rows) -> FloatArray:
+    def steepness(self, rows: WhitenedRows) -> FloatArray:
         """Over all labels."""
         probabilities = self._probabilities(rows)
         if self.coding is None:
-            return np.maximum(self.weights[0] * probabilities[:, 1], self.weights[1] * probabilities[:, 0])
+            of_two: FloatArray = np.maximum(
+                self.weights[0] * probabilities[:, 1], self.weights[1] * probabilities[:, 0]
+            )
+            return of_two
         rest, largest = np.ones(len(probabilities)), np.zeros(len(probabilities))
         for column in probabilities.T:
             rest += np.square(column)
@@ -295,13 +304,13 @@ class Labels(Model):
             largest = np.maximum(largest, weight**2 * (rest - 2.0 * column))
         return np.sqrt(largest)
 
-    def curvatures(self, rows: Rows) -> FloatArray:
+    def curvatures(self, rows: WhitenedRows) -> FloatArray:
         """Products of probabilities, one column per pair of classes."""
         probabilities = self._probabilities(rows)
-        found = np.column_stack([probabilities[:, k] * probabilities[:, l] for k, l in self._pairs])
+        found = np.column_stack([probabilities[:, j] * probabilities[:, k] for j, k in self._pairs])
         return found * self._of_records(rows)[:, None]
 
-    def traces(self, rows: Rows) -> FloatArray:
+    def traces(self, rows: WhitenedRows) -> FloatArray:
         """Of the curvature of the heaviest class, whose weight is one."""
         probabilities = self._probabilities(rows)
         if self.coding is None:
@@ -319,7 +328,7 @@ class Labels(Model):
 class Weighing:
     """A rule for weights of records, one per record: all 1, for sums without noise."""
 
-    def weights(self, rows: Rows) -> FloatArray:
+    def weights(self, rows: WhitenedRows) -> FloatArray:
         """Numbers in [0, 1]."""
         return np.ones(len(rows.z) if rows.persons is None else rows.persons.counts.size)
 
@@ -336,7 +345,7 @@ class LengthWeighing(Weighing):
         """The bound on the trace of a record's term in a Gram matrix."""
         return self.room * self.norm**2
 
-    def weights(self, rows: Rows) -> FloatArray:
+    def weights(self, rows: WhitenedRows) -> FloatArray:
         """``min(1, R / a) min(1, k R a / q)``: for a single row both factors are powers of R / |u|."""
         lengths = rows.means(rows.lengths, self.norm)
         squares = rows.means(np.square(rows.lengths), self.norm**2)
@@ -348,11 +357,11 @@ class LengthWeighing(Weighing):
 class ScoreWeighing(Weighing):
     """Weights of labels: norms of scores are at most ``score`` for every label, traces of information ``trace``."""
 
-    model: Model
+    model: LocalLoss
     score: float
     trace: float = math.inf
 
-    def weights(self, rows: Rows) -> FloatArray:
+    def weights(self, rows: WhitenedRows) -> FloatArray:
         """``min(1, B / a) min(1, h / q)``."""
         found = 1.0 / np.maximum(rows.means(self.model.steepness(rows) * rows.lengths, self.score), 1.0)
         if math.isfinite(self.trace):
@@ -373,7 +382,7 @@ class WhitenedTask:
         """The features that are read."""
         return self.at.columns
 
-    def pieces(self, block: Block) -> Iterator[Rows]:
+    def pieces(self, block: Block) -> Iterator[WhitenedRows]:
         """The rows of a block, some at a time."""
         design, step = block.design(self.at.columns, "csr"), max(1, _PIECE_ENTRIES // max(self.at.width, 1))
         parts: Iterator[tuple[PersonRows | None, int, int]]
@@ -386,7 +395,7 @@ class WhitenedTask:
             z[:, : self.at.n_features] = design.dense_rows(start, stop)
             z[:, self.at.n_features :] = ONE
             target = block.target[start:stop]
-            yield Rows(self.at, z, target, self.loss.present(target), persons)
+            yield WhitenedRows(self.at, z, target, self.loss.present(target), persons)
 
 
 # ---- Numbers of rows, for private quantiles.
@@ -396,7 +405,7 @@ class WhitenedTask:
 class _WhitenedStatistic(WhitenedTask):
     """One number per row that is not null; of rows of persons all are listed, NaN for a null row."""
 
-    def of_rows(self, rows: Rows) -> FloatArray:
+    def of_rows(self, rows: WhitenedRows) -> FloatArray:
         """The numbers of some rows."""
         raise NotImplementedError
 
@@ -411,7 +420,7 @@ class _WhitenedStatistic(WhitenedTask):
 class Lengths(_WhitenedStatistic):
     """Norms of u."""
 
-    def of_rows(self, rows: Rows) -> FloatArray:
+    def of_rows(self, rows: WhitenedRows) -> FloatArray:
         """The norms of some rows."""
         return rows.lengths
 
@@ -420,9 +429,9 @@ class Lengths(_WhitenedStatistic):
 class Residuals(_WhitenedStatistic):
     """Absolute residuals of numbers."""
 
-    model: Numbers
+    model: NumberLoss
 
-    def of_rows(self, rows: Rows) -> FloatArray:
+    def of_rows(self, rows: WhitenedRows) -> FloatArray:
         """The residuals of some rows."""
         return np.abs(self.model.residuals(rows))
 
@@ -431,9 +440,9 @@ class Residuals(_WhitenedStatistic):
 class MarginNorms(_WhitenedStatistic):
     """Norms of several margins."""
 
-    model: Margins
+    model: MarginLoss
 
-    def of_rows(self, rows: Rows) -> FloatArray:
+    def of_rows(self, rows: WhitenedRows) -> FloatArray:
         """The norms of some rows."""
         return self.model.norms(rows)
 
@@ -442,9 +451,9 @@ class MarginNorms(_WhitenedStatistic):
 class Traces(_WhitenedStatistic):
     """The largest traces of the information of rows, over all targets."""
 
-    model: Model
+    model: LocalLoss
 
-    def of_rows(self, rows: Rows) -> FloatArray:
+    def of_rows(self, rows: WhitenedRows) -> FloatArray:
         """The traces of some rows."""
         return self.model.traces(rows) * np.square(rows.lengths)
 
@@ -454,12 +463,13 @@ class Traces(_WhitenedStatistic):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InformationSum(WhitenedTask):
-    """The sum of w phi'' u u' over all outputs, ``row_squared`` standing for a bound ``trace`` on a record's trace.
+    """The sum of w phi'' u u' over all outputs, for a bound ``trace`` on a record's trace.
 
-    A record adds one vector per pair of classes, and their squared norms add up to no more than ``row_squared``.
+    A record adds one vector per pair of classes, and their squared norms add up to no more than ``row_squared``. That
+    stands for the bound over the square of :data:`MATRIX_SCALE`.
     """
 
-    model: Model
+    model: LocalLoss
     weighing: Weighing
     trace: float
     row_squared: int
@@ -469,9 +479,8 @@ class InformationSum(WhitenedTask):
         size, directions = self.model.n_outputs * self.at.width, self.model.directions
         total = np.zeros((size, size), dtype=np.int64)
         for rows in self.pieces(block):
-            # Less what rounding adds to the norm of all vectors of a record together, at most.
-            largest = math.sqrt(self.row_squared) - 0.5 * np.sqrt(size * len(directions) * rows.counts)
-            scales = np.maximum(largest, 0.0) * (rows.present * (self.at.unit / math.sqrt(self.trace)))
+            scales = _scale(self.row_squared, size * len(directions) * rows.counts)
+            scales = scales * (rows.present * (self.at.unit / math.sqrt(self.trace)))
             shares = rows.spread(self.weighing.weights(rows)) / rows.counts
             roots = np.sqrt(self.model.curvatures(rows) * shares[:, None]) * scales[:, None]
             vectors = [
@@ -494,18 +503,18 @@ class InformationSum(WhitenedTask):
 class _ScoreTask(WhitenedTask):
     """Scores w psi u of norm at most ``bound``, one vector per record over all outputs."""
 
-    model: Model
+    model: LocalLoss
     weighing: Weighing
     bound: float
 
-    def scores(self, block: Block, norm: float) -> Iterator[FloatArray]:
-        """Scores as integers of norm at most ``norm``, some records at a time."""
+    def scores(self, block: Block, norm: float, most: int) -> Iterator[FloatArray]:
+        """Scores as integers, ``norm`` standing for their bound and ``most`` bounding their squared norms."""
         for rows in self.pieces(block):
             shares = rows.spread(self.weighing.weights(rows)) * rows.present / rows.counts * (self.at.unit / self.bound)
             psi = self.model.derivatives(rows) * shares[:, None]
             terms = (psi[:, :, None] * rows.u[:, None, :]).reshape(len(psi), -1)
-            vectors = np.rint(rows.totals(terms) * max(norm - 0.5 * math.sqrt(terms.shape[1]), 0.0))
-            vectors[np.einsum("ij,ij->i", vectors, vectors) > norm**2 * (1.0 - 2.0**-40)] = 0.0
+            vectors = np.rint(rows.totals(terms) * norm)
+            vectors[np.einsum("ij,ij->i", vectors, vectors) > most * (1.0 - 2.0**-40)] = 0.0
             yield vectors
 
 
@@ -518,14 +527,18 @@ class ScoreSum(_ScoreTask):
     def __call__(self, block: Block) -> IntArray:
         """The sum over the records of a block."""
         total = np.zeros(self.model.n_outputs * self.at.width, dtype=np.int64)
-        for vectors in self.scores(block, self.norm):
+        # Norms are large, and rounding adds next to nothing to them.
+        for vectors in self.scores(block, self.norm - 0.5 * math.sqrt(total.size), self.norm**2):
             total += vectors.astype(np.int64).sum(axis=0)
         return total
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreProducts(_ScoreTask):
-    """The sum of outer products of scores, ``row_squared`` standing for the square of their bound."""
+    """The sum of outer products of scores, of squared norms up to ``row_squared``.
+
+    That stands for their squared bound over the square of :data:`MATRIX_SCALE`.
+    """
 
     row_squared: int
 
@@ -533,9 +546,39 @@ class ScoreProducts(_ScoreTask):
         """The sum over the records of a block."""
         size = self.model.n_outputs * self.at.width
         total = np.zeros((size, size), dtype=np.int64)
-        for vectors in self.scores(block, math.sqrt(self.row_squared)):
+        for vectors in self.scores(block, float(_scale(self.row_squared, size)), self.row_squared):
             total += _gram(vectors, self.row_squared)
         return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClippedSquares(WhitenedTask):
+    """The sum of squared entries of rows times w min(1, R / |u|), R being the norm of the weighing.
+
+    Entries of a record add up to no more than the bound ``trace`` of the weighing, for which ``norm`` stands, and its
+    vector is no longer than that.
+    """
+
+    weighing: LengthWeighing
+    norm: int
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        total = np.zeros(self.at.width, dtype=np.int64)
+        for rows in self.pieces(block):
+            clips = np.minimum(1.0, self.weighing.norm / np.maximum(rows.lengths, _LEAST)) * rows.present
+            shares = rows.spread(self.weighing.weights(rows)) / rows.counts * clips
+            terms = np.square(rows.u * self.at.unit) * (shares / self.weighing.trace)[:, None]
+            vectors = np.trunc(rows.totals(terms) * self.norm)
+            vectors[np.einsum("ij,ij->i", vectors, vectors) > self.norm**2 * (1.0 - 2.0**-40)] = 0.0
+            total += vectors.astype(np.int64).sum(axis=0)
+        return total
+
+
+def _scale(row_squared: int, n_entries: FloatArray | float) -> FloatArray:
+    """What stands for a bound on vectors: with what rounding adds to so many entries, squares are within a bound."""
+    root = math.sqrt(row_squared)
+    return np.clip(root - 0.5 * np.sqrt(np.asarray(n_entries, dtype=np.float64)), 0.0, MATRIX_SCALE * root)
 
 
 def _gram(vectors: FloatArray, row_squared: int) -> IntArray:

@@ -103,6 +103,7 @@ def runs(covered, ratio=1.1, refused=False):
             "covered": covered,
             "ratio": [[None if hit is None else ratio for hit in row] for row in covered],
             "plain": [[True] * len(row) for row in covered],
+            "places": [[*range(len(row))] for row in covered],
             "refused": refused,
         }
     )
@@ -187,4 +188,14 @@ def test_the_report_has_verdicts_cells_and_what_was_not_run():
     assert "| linear | **independent** | 20,000 | 6 | 1 | 6 | 5 | 0% | 100% | 100% | 0.967 |" in page
     assert "bank*: whether a client subscribed" in page
     assert "(not run: no folder --data" in page
+    assert "0 of 60 named cells have their 200 runs" in page
     assert "| independent | 0.967 (100%, 1.10) |" in study.overview(frame)
+
+
+def test_the_report_names_coefficients_of_tables_that_fall_short():
+    facts = {"method": "logistic", "data_set": "fair", "rows": 8_000, "epsilon": 3.0, "p": 12}
+    row = [True] * 6 + [None] + [True] * 4 + [False]
+    page = study.report(pd.concat([pd.DataFrame([facts] * 4), runs([row] * 4)], axis=1))
+    assert "| fair | 8,000 | 3 | occupation: 1.0 | 0% | - |" in page
+    assert "| fair | 8,000 | 3 | intercept | 100% | 0.000 |" in page
+    assert "| fair | 8,000 | 3 | age |" not in page

@@ -20,6 +20,7 @@ from taciturn_research.coverage.cells import (
     CENTRE_N,
     CENTRE_P,
     NAMED,
+    NAMED_RUNS,
     Cell,
     grid,
 )
@@ -72,8 +73,9 @@ def measure(config: Config, data: Path | None = None) -> Mapping[str, Any]:
         "places": np.append(columns, population.n_features)[estimable].tolist(),
         "plain": (np.abs(plain.coefficients[estimable] - truth) <= reach).tolist(),
     }
-    # A coefficient that was to be chosen and was not has no interval either.
+    # A column that was to be chosen and was not has no interval either, and no place.
     absent = [None] * (p - 1 - columns.size)
+    found["places"] += absent
     if fitted is None:
         return found | {"covered": [None] * estimable.size, "ratio": [None] * estimable.size}
     values, reaches = _intervals(fitted, columns)
@@ -209,7 +211,7 @@ def verdicts(cells: Mapping[Cell, Rated]) -> list[Verdict]:
     asked = f"{at}: 95 % of estimable coefficients have intervals"
     found += _judged(asked, centre, lambda said: 0.95 - said.share, lambda said: f"{said.share:.1%}")
     asked = f"{at}: median width at most 1.2 times that without privacy"
-    found += _judged(asked, centre, lambda said: _or_infinite(said.ratio) - 1.2, lambda said: f"{said.ratio:.2f}")
+    found += _judged(asked, centre, lambda said: _or_infinite(said.ratio) - 1.2, lambda said: f"{said.ratio:.3f}")
     for name, real in _real_groups(cells).items():
         asked = f"{name}: 90 % of fits have all intervals"
         found += _judged(asked, real, lambda said: 0.90 - said.complete, lambda said: f"{said.complete:.0%}")
@@ -301,6 +303,8 @@ are not skewed: all but skewed, wrong mean, and heteroscedastic labels.
 
 {_verdict_table(verdicts(cells))}
 
+{_run_so_far(cells)}
+
 ## Cells
 
 {_cell_table({cell: said for cell, said in cells.items() if cell.design in DESIGNS})}
@@ -308,6 +312,10 @@ are not skewed: all but skewed, wrong mean, and heteroscedastic labels.
 ## Real tables
 
 {_cell_table({cell: said for cell, said in cells.items() if cell.design in TABLES})}
+
+Estimable coefficients of these with an interval in fewer than nine fits of ten, or coverage below .9:
+
+{_coefficient_table(frame)}
 """
 
 
@@ -342,6 +350,29 @@ def _cell_table(cells: Mapping[Cell, Rated]) -> str:
     return table(heads, rows) if rows else "None were run."
 
 
+def _run_so_far(cells: Mapping[Cell, Rated]) -> str:
+    """Whether the verdicts are final."""
+    finished = sum(cell in cells and cells[cell].runs >= NAMED_RUNS for cell in NAMED)
+    if finished == len(NAMED):
+        return f"All {finished} named cells have their {NAMED_RUNS} runs."
+    return f"{finished} of {len(NAMED)} named cells have their {NAMED_RUNS} runs: the verdicts are not final."
+
+
+def _coefficient_table(frame: Any) -> str:
+    """Coefficients of real tables that fall short."""
+    rows = []
+    real = frame[frame.data_set.isin([*TABLES])]
+    for (name, n, epsilon), runs in real.groupby(["data_set", "rows", "epsilon"], sort=False):
+        pairs = [pair for run in runs.itertuples() for pair in zip(run.places, run.covered, strict=True)]
+        for place, label in enumerate((*TABLES[name].names, "intercept")):
+            hits = [hit for at, hit in pairs if at == place]
+            known = [hit for hit in hits if hit is not None]
+            share, coverage = (len(known) / len(hits), float(np.mean(known or [math.nan]))) if hits else (1.0, 1.0)
+            if share < 0.9 or coverage < 0.9:
+                rows.append([name, f"{n:,}", f"{epsilon:g}", label, f"{share:.0%}", _shown(coverage, ".3f")])
+    return table(("table", "n", "epsilon", "coefficient", "with interval", "coverage"), rows) if rows else "None."
+
+
 def _shown(value: float, form: str) -> str:
     return "-" if math.isnan(value) else format(value, form)
 
@@ -360,7 +391,7 @@ def overview(frame: Any) -> str:
     ]
     real = [cell for cell in cells if cell.design in TABLES]
     if real:
-        rows = [[cell.design, f"{cell.n:,}", f"{cell.p - 1}", f"{cell.epsilon:g}", _shown(said.complete, ".0%"),
+        rows = [[f"`{cell.design}`", f"{cell.n:,}", f"{cell.p - 1}", f"{cell.epsilon:g}", _shown(said.complete, ".0%"),
                  _brief(said)] for cell in real for said in [cells[cell]]]  # fmt: skip
         heads = ("table", "n", "columns", "epsilon", "fits with all intervals", "coverage")
         parts += ["The same for samples of real tables, whose coefficients are those of the whole table:",
@@ -405,11 +436,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if frame.empty:
         raise SystemExit("there are no runs to report on; leave out --report-only")
     study.write(options, frame)
-    for name in TABLES:
-        why = missing(name, options.data)
-        if why and (not options.designs or name in options.designs):
+    cells = rated(frame)
+    for name in set(options.designs or TABLES) - {cell.design for cell in cells}:
+        why = missing(name, options.data) if name in TABLES else None
+        if why:
             print(f"not run: {name}: {why}")
-    for each in verdicts(rated(frame)):
+    print(_run_so_far(cells))
+    for each in verdicts(cells):
         print(f"{'holds' if each.holds else 'FAILS'}: {each.asked}: {each.found} ({_named(each.worst)})")
     if options.publish:
         write(PAGE, {MARKS: overview(frame)})

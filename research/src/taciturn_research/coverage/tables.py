@@ -48,9 +48,15 @@ class RealTable:
     levels: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     @property
-    def n_features(self) -> int:
+    def names(self) -> list[str]:
         """Columns after categories are encoded."""
-        return len(self.numbers) + sum(map(len, self.levels.values()))
+        levels = [f"{name}: {level}" for name, levels in self.levels.items() for level in levels]
+        return [*self.numbers, *levels]
+
+    @property
+    def n_features(self) -> int:
+        """The number of these columns."""
+        return len(self.names)
 
 
 _BANK_NUMBERS = {"age": (18.0, 95.0), "balance": (-5000.0, 50000.0), "campaign": (1.0, 40.0)}

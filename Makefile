@@ -171,8 +171,8 @@ arena-other: build/diffprivlib/.peer build/interpret/.peer ## diffprivlib, inter
 	git archive $(FIRST_EDITION) | tar -x -C build/first/source
 	build/first/$(SCRIPTS)/python $(PIP) install build/first/source
 
-coverage: $(DEV) ## How often intervals cover, half an hour; FULL=1 for 200 runs per cell, PUBLISH=1 for the page
-	$(BIN)/python -m taciturn_research.coverage --jobs 2 --runs $(if $(FULL),200,40) $(if $(PUBLISH),--publish)
+coverage: $(DEV) ## How often intervals cover, minutes; FULL=1 for all cells, an hour, PUBLISH=1 for the pages
+	$(BIN)/python -m taciturn_research.coverage --jobs 2 $(if $(FULL),--full) $(if $(DATA),--data $(DATA)) $(if $(PUBLISH),--publish)
 
 audit: $(DEV) ## Audit every class and every mutant, and write docs/audit.md
 	$(BIN)/python docs/tables/audit.py --jobs 2

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 from commands import BOUNDS, SECRET, csv_text, one_sentence, run
-from scipy.stats import norm
+from scipy.stats import t as student
 
 import taciturn
 from taciturn.app.cli.tables import find_features
@@ -74,14 +74,14 @@ def test_the_printed_numbers_are_those_of_the_model(fits, name):
     rows = printed_rows(done.out)
     names = [model.feature_names[j] for j in found.columns]
     assert set(rows) == {*names, "(intercept)"}
-    z = norm.ppf(0.5 + found.confidence_level / 2)
+    quantiles = student.ppf(0.5 + found.confidence_level / 2, found.degrees[0])
     halves = {"age": 50.0, "dose": 1.0}
     for k, (place, feature) in enumerate(zip(found.columns, names, strict=True)):
         value, error = float(np.ravel(estimator.coef_)[place]), math.hypot(found.sampling[0, k], found.privacy[0, k])
         coefficient, std_error, p, per_unit = rows[feature]
         assert float(coefficient) == pytest.approx(value, rel=1e-3)
         assert float(std_error) == pytest.approx(error, rel=1e-3)
-        true_p = 2 * norm.sf(abs(value) / error)
+        z, true_p = quantiles[k], 2 * student.sf(abs(value) / error, found.degrees[0, k])
         assert true_p < 0.001 if p == "<0.001" else abs(float(p) - true_p) < 6e-4
         expected = [(value + side * z * error) / halves.get(feature, 1.0) for side in (0, -1, 1)]
         if name == "odds":

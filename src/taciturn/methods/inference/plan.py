@@ -91,6 +91,7 @@ class _Tuning:
     sharp_scores: float = 0.02
     least_score_room: float = 0.65
     most_score_room: float = 2.5
+    grid_ratio: float = 1.06
     length_grid: tuple[float, float] = (0.02, 20.0)
     residual_grid: tuple[float, float] = (2.0**-10, 2.0)
     trace_grid: tuple[float, float] = (1e-3, 20.0)

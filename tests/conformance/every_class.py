@@ -164,7 +164,9 @@ _PROVED = (
     *_both(taciturn.SparseRegressor, taciturn.SparseClassifier, **_SPARSE),
     _entry(taciturn.SparseClassifier, "two-phase", method="two-phase", **_SPARSE),
     _entry(taciturn.SparseRegressor, "auto", **{**_SPARSE, "n_nonzero": "auto"}),
-    _entry(taciturn.SparseRegressor, "inference", inference=True, extras=_ERRORS, needs_records=True, **_SPARSE),
+    _entry(
+        taciturn.SparseRegressor, "inference", inference=True, epsilon=30.0, extras=_ERRORS, needs_records=True, **_SPARSE
+    ),
     *_both(taciturn.SparsifiedRegressor, taciturn.SparsifiedClassifier, n_nonzero=2, **_FRANK_WOLFE),
     _entry(taciturn.SparsifiedRegressor, "counted", n_nonzero="private-count", count_range=(1, 4), **_FRANK_WOLFE),
     *_both(taciturn.TwoStageRegressor, taciturn.TwoStageClassifier, n_nonzero=2, n_blocks=4, **_OBJECTIVE),

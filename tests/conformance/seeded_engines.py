@@ -41,12 +41,15 @@ def _ten(target, sparse="csc", **options):
 
 _NUMBERS = {"target": "numbers", "x_bound": 1.0, "y_bounds": (-1.0, 1.0)}
 _LABELS = {"target": "two", "x_bound": 1.0, "classes": LABELS}
+# Few columns and much budget: other fits with so few rows are refused.
+_ERRORS = {"inference": True, "columns": (0, 1, 3), "epsilon": 20.0}
 
 ENGINES = {
     "SparseRegressor": _ten(**_NUMBERS, n_nonzero=4),
     "SparseClassifier": _ten(**_LABELS, n_nonzero=4),
-    "SparseRegressor with inference": _ten(**_NUMBERS, n_nonzero="all", inference=True),
-    "SparseClassifier with inference": _ten(**_LABELS, n_nonzero="all", inference=True),
+    "SparseRegressor with inference": _ten(**_NUMBERS, **_ERRORS),
+    "SparseClassifier with inference": _ten(**_LABELS, **_ERRORS),
+    "SparseClassifier with inference, three classes": _ten("three", x_bound=1.0, classes=(0, 1, 2), **_ERRORS)[:6],
     "HardThresholdRegressor": _ten(**_NUMBERS, n_nonzero=4),
     "HardThresholdClassifier": _ten(**_LABELS, n_nonzero=4),
     "CorrelationSelector": _ten(**_NUMBERS, n_features_to_select=3),

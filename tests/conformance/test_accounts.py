@@ -231,7 +231,7 @@ def test_an_account_pays_for_one_fit_with_its_own_budget(url):
         account = Account.create(url, f"a{i}", epsilon=1.0, delta=1e-6, n=N)
         model.set_params(account=account).fit(X, NUMBERS)
         with pytest.raises(BudgetExceededError):
-            model.set_params(epsilon=0.001).fit(X, NUMBERS)
+            SparseRegressor(account=account, epsilon=0.001).fit(X, NUMBERS)
         assert len(account.history()) == 1
 
 

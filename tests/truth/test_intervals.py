@@ -245,7 +245,7 @@ def test_p_values_of_a_column_that_does_not_matter_are_uniform(task):
 
 @cache
 def weighted_fits(broken):
-    """Deviations over errors of labels whose scores are bounded so tightly that most records have a weight below one."""
+    """Deviations over errors of labels whose scores are bounded so tightly that most records weigh less than one."""
     truth, found = np.array([3.0, -2.0, 1.0]), []
     with pytest.MonkeyPatch.context() as patch:
         rooms = {"least_score_room": 0.4, "most_score_room": 0.4}
@@ -430,7 +430,7 @@ def test_hubers_threshold_is_kept():
 
 
 def test_without_noise_hubers_loss_is_the_fit_of_statsmodels():
-    X, y = draw("linear", 6, 3000, d=3)
+    X, y = draw("linear", 6, 3000, d=8)
     y = np.rint(np.clip(y + 0.1 * np.random.default_rng(6).standard_t(2, 3000), -1, 1) * 4096) / 4096
     model = make("linear", loss="huber", residual_clip=0.1, epsilon=INF, n_nonzero="all").fit(X, y)
     rows = np.column_stack((X, np.ones(3000)))

@@ -215,7 +215,7 @@ def seeds_reproduce_and_are_not_told(entry):
 @check(has("random_state"))
 def fits_without_a_seed_differ(entry):
     # Nothing to find, so that noise decides; a scaler needs values that lie apart.
-    X, y = data_for(entry, n=1000 if entry.scales else 120, d=6 if entry.scales else 60)
+    X, y = data_for(entry, n=1000 if entry.needs_records else 120, d=6 if entry.scales else 60)
     X = np.random.default_rng(0).uniform(-1, 1, X.shape) if entry.scales else 0.0 * X
     fits = [entry(epsilon=3.0, random_state=None).fit(X, y) for _ in range(5)]
     assert not any(model.certificate_.seeded for model in fits)

@@ -5,6 +5,7 @@ A statement about every class is written once, over these entries. A class that 
 """
 
 import inspect
+import math
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
@@ -66,7 +67,12 @@ class Entry:
         return self.kind(**{name: value for name, value in wanted.items() if name in taken})
 
     def usual(self):
-        """A seeded instance with the defaults of the class, where these suit a few records and are quick."""
+        """A seeded instance with the defaults of the class, where these suit a few records and are quick.
+
+        A model that refuses few records takes them without privacy.
+        """
+        if self.needs_records and self.predicts:
+            return self(epsilon=math.inf)
         plain = self.proved and not self.variant and not self.needs_records
         return replace(self, settings={})() if plain else self()
 
@@ -165,7 +171,13 @@ _PROVED = (
     _entry(taciturn.SparseClassifier, "two-phase", method="two-phase", **_SPARSE),
     _entry(taciturn.SparseRegressor, "auto", **{**_SPARSE, "n_nonzero": "auto"}),
     _entry(
-        taciturn.SparseRegressor, "inference", inference=True, epsilon=30.0, extras=_ERRORS, needs_records=True, **_SPARSE
+        taciturn.SparseRegressor,
+        "inference",
+        inference=True,
+        epsilon=20.0,
+        extras=_ERRORS,
+        needs_records=True,
+        **_SPARSE,
     ),
     *_both(taciturn.SparsifiedRegressor, taciturn.SparsifiedClassifier, n_nonzero=2, **_FRANK_WOLFE),
     _entry(taciturn.SparsifiedRegressor, "counted", n_nonzero="private-count", count_range=(1, 4), **_FRANK_WOLFE),

@@ -122,14 +122,6 @@ def find_features(columns: str, bounds: TableBounds) -> list[int]:
     return sorted(found)
 
 
-def check_two_classes(classes: Any) -> None:
-    """Raise if there are more than two classes, of which a model has no standard errors."""
-    if len(classes) > 2:
-        raise ParameterError(
-            "inference", True, f"two classes (got {len(classes)})", "fit one class against the rest, or without it"
-        )
-
-
 def check_persons(model: Any, bounds: TableBounds) -> None:
     """Raise if the bounds name persons and the method has no guarantee for them, before anything is read or spent."""
     if bounds.person is not None and model.persons_refused is not None:

@@ -216,6 +216,16 @@ class InferencePlan:
         return n_outputs - 1 if n_outputs > 1 else 1
 
     @property
+    def conditions(self) -> str:
+        """What the coverage of intervals rests on, besides many records; the guarantee of privacy does not."""
+        largest = TUNING.largest_coefficients if self.start.regression else TUNING.largest_log_odds
+        tails = ", errors are symmetric or do not depend on the row" if self.start.regression else ""
+        return (
+            f"records are independent, derivatives have mean zero given the row{tails}, and coefficients of columns in "
+            f"[-1, 1] have a norm of at most {largest:g}{' of the half range of y' if self.start.regression else ''}"
+        )
+
+    @property
     def cost(self) -> Event:
         """What everything costs together: one filter, since a record is in one half and halves cost the same."""
         first, second = (budget.event for budget in self.open_filters())

@@ -189,10 +189,13 @@ class Releases:
         quantile: float = 0.5,
         typical: float | None = None,
         falls: bool = False,
+        ratio: float = _GRID_RATIO,
         noiseless: Callable[[], float] | None = None,
         ceiling: Ceiling | None = None,
     ) -> float:
         """A quantile of a statistic on a geometric grid of public ends; without noise a number of its own, if given.
+
+        Neighbouring points of the grid differ by a ``ratio``.
 
         A prior prefers what is ``typical`` in the absence of information: its logarithm has a deviation of one. Or it
         ``falls`` like one over the value, since counts say little about far tails. A ``ceiling`` says what it means if
@@ -201,7 +204,7 @@ class Releases:
         selection_range = self._budget.selection(what, share)
         if not self._budget.private and noiseless is not None:
             return noiseless()
-        n_points = max(2, math.ceil(math.log(high / low) / math.log(_GRID_RATIO)) + 1)
+        n_points = max(2, math.ceil(math.log(high / low) / math.log(ratio)) + 1)
         grid = np.geomspace(low, high, n_points)
         prior = None if typical is None else tuple((-0.5 * np.square(np.log(grid / typical))).tolist())
         prior = tuple((-np.log(grid)).tolist()) if falls else prior

@@ -57,7 +57,6 @@ from taciturn.app.cli.tables import (
     check_opening,
     check_persons,
     check_share,
-    check_two_classes,
     gather_table_facts,
     methods_for,
     new_estimator,
@@ -120,8 +119,6 @@ def fit(
     add_inference(
         asked, method, inference=inference, confidence=confidence, columns=columns, nonzero=kept, bounds=facts.bounds
     )
-    if inference:
-        check_two_classes(facts.bounds.target.classes or ())
     budget: dict[str, Any] = {"relation": relation, "n_public": n_public, "account": payer, "random_state": seed}
     model = new_estimator(
         method,
@@ -144,8 +141,6 @@ def fit(
         with charge_refusals(payer, epsilon, delta, **paid):
             records = open_records(table, facts, model, invalid=invalid, memory=memory, dask=dask)
             opened.callback(records.close)
-        if inference and facts.task == "classify":
-            check_two_classes(facts.bounds.target.classes or records.labels())
         warm_up(model, records.X)
         spent = records.pay_for_bounds(folder, share, epsilon, delta, **budget)
         model.set_params(**records.target_parameters())

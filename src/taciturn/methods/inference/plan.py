@@ -91,6 +91,7 @@ class _Tuning:
     sharp_scores: float = 0.02
     least_score_room: float = 0.65
     most_score_room: float = 2.5
+    grid_ratio: float = 1.06
     length_grid: tuple[float, float] = (0.02, 20.0)
     residual_grid: tuple[float, float] = (2.0**-10, 2.0)
     trace_grid: tuple[float, float] = (1e-3, 20.0)
@@ -213,6 +214,16 @@ class InferencePlan:
         """Rows of coefficients that are estimated: one, or one less than there are classes."""
         n_outputs = self.start.problem.n_outputs
         return n_outputs - 1 if n_outputs > 1 else 1
+
+    @property
+    def conditions(self) -> str:
+        """What the coverage of intervals rests on, besides many records; the guarantee of privacy does not."""
+        largest = TUNING.largest_coefficients if self.start.regression else TUNING.largest_log_odds
+        tails = ", errors are symmetric or do not depend on the row" if self.start.regression else ""
+        return (
+            f"records are independent, derivatives have mean zero given the row{tails}, and coefficients of columns in "
+            f"[-1, 1] have a norm of at most {largest:g}{' of the half range of y' if self.start.regression else ''}"
+        )
 
     @property
     def cost(self) -> Event:

@@ -164,7 +164,10 @@ class _Estimation:
     # ---- releases
 
     def _quantile(self, what: str, statistic: RowStatistic, grid: tuple[float, float], q: float) -> float:
-        return self._releases.quantile(what, TUNING.quantile_share, statistic, *grid, quantile=q, falls=True)
+        t = TUNING
+        return self._releases.quantile(
+            what, t.quantile_share, statistic, *grid, quantile=q, falls=True, ratio=t.grid_ratio
+        )
 
     def _length(self, what: str, quantile: float) -> float:
         root = math.sqrt(self._width)

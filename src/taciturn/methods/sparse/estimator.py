@@ -172,6 +172,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
             described["columns"] = list(facts.columns)
         if isinstance(plan, InferencePlan):
             described["inference"] = "two halves of the records" if plan.split else "all records"
+            described["intervals"] = plan.conditions
         return described
 
     def _store(self, plan: _Plan, facts: PublicFacts, outcome: _Result) -> None:

@@ -30,6 +30,7 @@ def tables(tmp_path_factory):
     score = X[:, :10] @ np.linspace(1.0, 0.5, 10) + 0.3 * rng.normal(size=3000)
     targets = {
         "two": (np.where(score + rng.logistic(size=3000) > 0, "yes", "no"), 'classes = ["no", "yes"]'),
+        "certain": (np.where(score > 0, "yes", "no"), 'classes = ["no", "yes"]'),
         "three": (np.digitize(score, (-0.5, 0.5)), "classes = [0, 1, 2]"),
         "many": (np.digitize(score, np.linspace(-1.5, 1.5, 11)), f"classes = {list(range(12))}"),
         "number": (np.clip(score, -9, 9).round(3), "lower = -9\nupper = 9"),
@@ -60,7 +61,7 @@ def fits(tables):
         "long names, three": ("three-long", "--nonzero", "all"),
         "inference": ("two-short", "--inference", "--columns", ",".join(f"c{j}" for j in range(10))),
         "inference, long names": ("number-long", "--inference", "--columns", quoted),
-        "no intervals": ("two-short", "--inference", "--nonzero", "10", "--epsilon", "0.1"),
+        "no intervals": ("certain-short", "--inference", "--nonzero", "10"),
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", str(COLUMNS))

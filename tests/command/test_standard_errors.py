@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 from commands import BOUNDS, SECRET, csv_text, one_sentence, run
-from scipy.stats import norm
+from scipy.stats import t as student
 
 import taciturn
 from taciturn.app.cli.tables import find_features
@@ -32,6 +32,7 @@ def tables(tmp_path_factory):
     targets = {
         "ill": (np.where(score > 0, "yes", "no"), 'classes = ["no", "yes"]'),
         "score": (np.clip(score, -10, 10).round(3), "lower = -10\nupper = 10"),
+        "certain": (np.where(age > 40, "yes", "no"), 'classes = ["no", "yes"]'),
         "stage": (np.digitize(score, (-1, 1)), "classes = [0, 1, 2]"),
         "unstated": (np.digitize(score, (-1, 1)), ""),
     }
@@ -74,14 +75,14 @@ def test_the_printed_numbers_are_those_of_the_model(fits, name):
     rows = printed_rows(done.out)
     names = [model.feature_names[j] for j in found.columns]
     assert set(rows) == {*names, "(intercept)"}
-    z = norm.ppf(0.5 + found.confidence_level / 2)
+    quantiles = student.ppf(0.5 + found.confidence_level / 2, found.degrees[0])
     halves = {"age": 50.0, "dose": 1.0}
     for k, (place, feature) in enumerate(zip(found.columns, names, strict=True)):
         value, error = float(np.ravel(estimator.coef_)[place]), math.hypot(found.sampling[0, k], found.privacy[0, k])
         coefficient, std_error, p, per_unit = rows[feature]
         assert float(coefficient) == pytest.approx(value, rel=1e-3)
         assert float(std_error) == pytest.approx(error, rel=1e-3)
-        true_p = 2 * norm.sf(abs(value) / error)
+        z, true_p = quantiles[k], 2 * student.sf(abs(value) / error, found.degrees[0, k])
         assert true_p < 0.001 if p == "<0.001" else abs(float(p) - true_p) < 6e-4
         expected = [(value + side * z * error) / halves.get(feature, 1.0) for side in (0, -1, 1)]
         if name == "odds":
@@ -128,13 +129,14 @@ def test_the_report_and_the_loaded_model_have_them_too(fits, tables):
 
 
 def test_where_there_are_none_the_reason_is_printed(tables):
-    done = run("fit", "ill.csv", "--bounds", "ill.toml", "--epsilon", 0.05, "--seed", 1, "--inference", "-o", "weak",
-               cwd=tables)  # fmt: skip
+    done = fit(tables, "certain", "--inference", "--columns", "age", output="weak")
     assert done.code == 0
-    assert "No standard errors: the released information matrix of" in done.out
-    shown = run("show", "weak", cwd=tables)
-    assert "No standard errors: the released information matrix of" in shown.out
-    assert json.loads((tables / "weak" / "model.json").read_text())["inference"]["std_error"][0][0] is None
+    told = "No standard errors: the last step towards the estimate was long"
+    assert told in " ".join(done.out.split())
+    assert told in " ".join(run("show", "weak", cwd=tables).out.split())
+    assert json.loads((tables / "weak" / "model.json").read_text())["inference"]["std_error"][0] == [None, None]
+    # No odds ratio without its error.
+    assert "odds ratio" not in done.out
 
 
 def test_all_categories_together_are_told(tables):
@@ -142,7 +144,28 @@ def test_all_categories_together_are_told(tables):
     done = fit(tables, "score", "--inference", "--columns", listed, output="collinear")
     assert done.code == 0
     told = " ".join(done.out.split())
-    assert "The model has all categories of region, which are collinear with the intercept" in told
+    named = "region=hill, region=dale, region=coast and the intercept are not estimable at this budget"
+    assert f"{named}: they are confounded with one another." in told
+    rows = printed_rows(done.out)
+    assert [rows[f"region={name}"] for name in ("hill", "dale", "coast")] == [["-", "-", "-", "not estimable"]] * 3
+    assert float(rows["age"][1]) > 0
+    full = " ".join(run("show", "collinear", cwd=tables).out.split())
+    assert "The model has all categories of region, which are collinear with the intercept" in full
+
+
+def test_three_classes_have_a_table_each_against_the_first(tables):
+    done = fit(tables, "stage", "--inference", "--columns", "age,dose,smoker", output="stages")
+    assert done.code == 0
+    assert "stage (1 against 0): 3 of 6 features" in done.out
+    assert "classes that are not shown: 1 (--full prints them)" in done.out
+    full = run("show", "stages", cwd=tables).out
+    assert "stage (2 against 0)" in full
+    found = taciturn.load(tables / "stages" / "model.json")[-1]
+    assert found.inference_.estimable.all()
+    assert np.isnan(found.coef_std_error_[0]).all()
+    assert not found.coef_[0].any()
+    # Higher stages are those of the old.
+    assert 0 < found.coef_interval_[1, 0, 0] < found.coef_interval_[2, 0, 0]
 
 
 def test_columns_can_be_fixed_without_inference(tables):
@@ -155,8 +178,9 @@ def test_columns_can_be_fixed_without_inference(tables):
 REFUSALS = [
     ("score", ("--inference", "--method", "frank-wolfe"), "method='frank-wolfe': expected auto with --inference"),
     ("score", ("--columns", "age", "--method", "admm"), "method='admm': expected auto with --columns"),
-    ("stage", ("--inference",), "inference=True: expected two classes (got 3); fit one class against the rest"),
-    ("unstated", ("--inference", "--task", "classify"), "inference=True: expected two classes (got 3)"),
+    ("score", ("--inference", "--epsilon", "0.01"), "inference=True: expected about"),
+    ("stage", ("--inference", "--epsilon", "0.05"), "nothing was spent"),
+    ("unstated", ("--inference", "--task", "classify", "--epsilon", "0.05"), "inference=True: expected about"),
     ("score", ("--confidence", "0.9"), "confidence=0.9: expected --inference beside it"),
     ("score", ("--inference", "--confidence", "1.5"), "confidence=1.5: expected a number in [0.5, 1)"),
     ("score", ("--inference", "--confidence", "0.2"), "confidence=0.2: expected a number in [0.5, 1)"),
@@ -176,13 +200,6 @@ def test_what_cannot_be_is_refused_in_one_sentence_before_anything_is_spent(tabl
     assert not (tables / "refused").exists()
     assert not (tables / "refused.unfinished").exists()
     assert SECRET not in done.err
-
-
-def test_classes_found_in_the_table_are_counted_before_bounds_are_paid_for(tables):
-    done = run("fit", "unstated.csv", "--bounds", "unstated.toml", "--task", "classify", "--private-bounds", 0.5,
-               "--inference", "-o", "refused", cwd=tables)  # fmt: skip
-    assert "inference=True: expected two classes (got 3)" in one_sentence(done)
-    assert not (tables / "refused").exists()
 
 
 def test_names_with_commas_are_quoted():

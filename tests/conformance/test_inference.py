@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.stats import norm
+from scipy.stats import t as student
 from sklearn.base import clone
 
-from taciturn import SparseClassifier, SparseRegressor
+from taciturn import Account, SparseClassifier, SparseRegressor
 from taciturn.accounting import Budget, PrivacyFilter
 from taciturn.core.errors import ParameterError, WeakBudgetWarning
 from taciturn.methods.inference import run as runs
@@ -43,13 +44,25 @@ def test_shapes_and_numbers(kind):
     assert model.coef_interval_.shape == (D, 2)
     for values in (model.coef_std_error_, model.coef_p_value_, *model.coef_interval_.T):
         np.testing.assert_array_equal(np.isnan(values), ~inside)
-    coefficients, errors = model.coef_.ravel()[inside], model.coef_std_error_[inside]
-    reach = norm.ppf(0.975) * errors
-    np.testing.assert_allclose(model.coef_interval_[inside].T, [coefficients - reach, coefficients + reach])
-    np.testing.assert_allclose(model.coef_p_value_[inside], 2 * norm.sf(np.abs(coefficients) / errors))
     found = model.inference_
+    for values in (found.std_error, found.sampling, found.privacy, found.degrees, found.allowance):
+        assert values.shape == (1, 4)
+    assert found.columns.tolist() == np.flatnonzero(inside).tolist()
+    coefficients, errors = model.coef_.ravel()[inside], model.coef_std_error_[inside]
+    # Errors are estimated too: the quantiles are Student's, and wider than normal ones.
+    degrees = found.degrees[0, :-1]
+    assert ((degrees > 3) & (degrees < 1000)).all()
+    reach = student.ppf(0.975, degrees) * errors + found.allowance[0, :-1]
+    assert (reach > 1.005 * norm.ppf(0.975) * errors).all()
+    np.testing.assert_allclose(model.coef_interval_[inside].T, [coefficients - reach, coefficients + reach])
+    beyond = np.maximum(np.abs(coefficients) - found.allowance[0, :-1], 0)
+    np.testing.assert_allclose(model.coef_p_value_[inside], 2 * student.sf(beyond / errors, degrees))
     np.testing.assert_allclose(np.hypot(found.sampling, found.privacy), found.std_error)
-    assert (found.privacy > 0).all()
+    assert (found.privacy[0, :-1] > 0).all()
+    # Residuals are clipped, and a skewed tail would move the intercept of a regression; labels have no tail.
+    assert found.estimable[0].tolist() == [True, True, True, kind is SparseClassifier]
+    assert found.confounded == ((), (), (), ())
+    assert found.reason is None
     assert found.n_records == 2000
     assert found.split
 
@@ -59,8 +72,11 @@ def test_a_higher_level_is_a_wider_interval_of_the_same_fit(kind):
     X, y = data(kind)
     narrow, wide = (make(kind, confidence_level=level).fit(X, y) for level in (0.8, 0.99))
     np.testing.assert_array_equal(narrow.coef_, wide.coef_)
+    np.testing.assert_array_equal(narrow.coef_std_error_, wide.coef_std_error_)
     ratio = np.ptp(wide.coef_interval_, axis=1) / np.ptp(narrow.coef_interval_, axis=1)
-    np.testing.assert_allclose(ratio[narrow.support_], norm.ppf(0.995) / norm.ppf(0.9))
+    degrees = narrow.inference_.degrees[0, :-1]
+    assert not narrow.inference_.allowance.any()
+    np.testing.assert_allclose(ratio[narrow.support_], student.ppf(0.995, degrees) / student.ppf(0.9, degrees))
 
 
 @BOTH
@@ -81,7 +97,22 @@ def test_units_of_the_user():
     user = make(SparseRegressor, x_bound=5.0, y_bounds=(10.0, 30.0)).fit(5 * X, 20 + 10 * y)
     np.testing.assert_allclose(user.coef_, 2 * mapped.coef_)
     np.testing.assert_allclose(user.coef_std_error_, 2 * mapped.coef_std_error_)
+    np.testing.assert_array_equal(user.inference_.degrees, mapped.inference_.degrees)
+    # The intercept has an error without noise alone.
+    mapped = make(SparseRegressor, epsilon=np.inf).fit(X, y)
+    user = make(SparseRegressor, epsilon=np.inf, x_bound=5.0, y_bounds=(10.0, 30.0)).fit(5 * X, 20 + 10 * y)
+    np.testing.assert_allclose(user.coef_std_error_, 2 * mapped.coef_std_error_)
     assert user.inference_.std_error[0, -1] == pytest.approx(10 * mapped.inference_.std_error[0, -1])
+
+
+def test_allowances_have_the_units_of_the_coefficients():
+    X, y = data(SparseRegressor, n=20_000)
+    X[:, 0] = X[:, 1]
+    mapped = make(SparseRegressor, columns=[0, 1, 4]).fit(X, y)
+    user = make(SparseRegressor, columns=[0, 1, 4], x_bound=5.0, y_bounds=(10.0, 30.0)).fit(5 * X, 20 + 10 * y)
+    assert mapped.inference_.allowance[0, 2] > 0
+    np.testing.assert_allclose(user.inference_.allowance[0, :-1], 2 * mapped.inference_.allowance[0, :-1])
+    np.testing.assert_allclose(np.ptp(user.coef_interval_, axis=1), 2 * np.ptp(mapped.coef_interval_, axis=1))
 
 
 # ------------------------------------------------------------------ columns
@@ -140,9 +171,6 @@ def test_other_parameters_are_checked():
         make(SparseRegressor, confidence_level=1.0).fit(X, y)
     with pytest.raises(ParameterError, match="inference"):
         make(SparseRegressor, inference="yes").fit(X, y)
-    three = np.arange(50) % 3
-    with pytest.raises(ParameterError, match="inference=True: expected two classes"):
-        SparseClassifier(inference=True, classes=(0, 1, 2)).fit(X, three)
     with pytest.raises(ParameterError, match="at most 500 columns"):
         make(SparseRegressor, n_nonzero="all").fit(np.zeros((20, 501)), np.zeros(20))
 
@@ -150,49 +178,128 @@ def test_other_parameters_are_checked():
 # ------------------------------------------------------------------ no standard errors
 
 
-@BOTH
-def test_no_interval_says_why_and_what_would_give_one(kind):
-    X, y = data(kind, n=700)
-    model = make(kind, epsilon=0.5, n_nonzero=6).fit(X, y)
-    assert np.isnan(model.coef_std_error_).all()
-    assert np.isnan(model.coef_interval_).all()
-    assert np.isnan(model.coef_p_value_).all()
-    reason = model.inference_.reason
-    records, epsilon = re.search(r"(?:about|more than) ([\d,]+) records, or epsilon ([\d.]+),", reason).groups()
-    # Noise falls as the Gaussian parameter grows, and information grows with the number of records.
-    factor = int(records.replace(",", "")) / 700
-    ratio = PrivacyFilter(Budget(float(epsilon), 1e-6)).mu / PrivacyFilter(Budget(0.5, 1e-6)).mu
-    assert factor == pytest.approx(ratio, rel=0.15)
-    assert factor > 1.5
-    printed = " ".join(str(model.summary()).split())
-    assert reason in printed
-    assert "half that chose the columns" in printed
+def records_needed(error):
+    """The number of records that a refusal names."""
+    return int(re.search(r"about ([\d,]+) records for 7 coefficients at this budget", str(error.value))[1].replace(",", ""))
 
 
 @BOTH
-def test_collinear_columns_have_no_standard_errors_without_noise(kind):
+@pytest.mark.parametrize("columns", [None, (0, 1, 3, 4, 6, 7)])
+def test_what_public_facts_doom_is_refused_before_anything_is_spent(kind, columns, tmp_path):
+    X, y = data(kind, n=300)
+    account = Account.create(f"sqlite:///{tmp_path / 'study.db'}", "a", epsilon=3.0, delta=1e-5, n=300)
+    model = make(kind, epsilon=0.5, n_nonzero=6, columns=columns, account=account)
+    with pytest.raises(ParameterError, match="inference=True.*nothing was spent") as refused:
+        model.fit(X, y)
+    assert not account.history()
+    assert not hasattr(model, "coef_")
+    # Other records of the same number are refused in the same words.
+    with pytest.raises(ParameterError, match=re.escape(str(refused.value))):
+        model.fit(np.zeros_like(X), y[::-1].copy())
+    # As many records as it names are enough, and fewer are not.
+    n_needed = records_needed(refused)
+    assert n_needed > 600
+    enough, (X, y) = clone(model).set_params(account=None), data(kind, n=n_needed)
+    assert enough.fit(X, y).inference_.n_records == (n_needed // 2 if columns is None else n_needed)
+    fewer = int(0.85 * n_needed)
+    with pytest.raises(ParameterError, match="7 coefficients at this budget"):
+        enough.fit(X[:fewer], y[:fewer])
+
+
+@BOTH
+def test_more_epsilon_or_fewer_columns_need_fewer_records(kind):
+    X, y = data(kind, n=100)
+    needed = []
+    for epsilon in (0.2, 0.4):
+        with pytest.raises(ParameterError) as refused:
+            make(kind, epsilon=epsilon, n_nonzero=6).fit(X, y)
+        needed.append(records_needed(refused))
+    # What counts is the number of records times the Gaussian parameter.
+    ratio = PrivacyFilter(Budget(0.4, 1e-6)).mu / PrivacyFilter(Budget(0.2, 1e-6)).mu
+    assert needed[0] / needed[1] == pytest.approx(ratio, rel=0.05)
+    with pytest.raises(ParameterError, match="for 3 coefficients") as refused:
+        make(kind, epsilon=0.4, n_nonzero=2).fit(X, y)
+    assert int(re.search(r"about ([\d,]+) records", str(refused.value))[1].replace(",", "")) < needed[1] / 2
+
+
+@BOTH
+def test_without_noise_collinear_columns_leave_the_others_their_errors(kind):
     X, y = data(kind)
     X[:, 0] = X[:, 1]
-    model = make(kind, epsilon=np.inf, columns=[0, 1]).fit(X, y)
-    assert "collinear" in model.inference_.reason
-    assert np.isnan(model.coef_std_error_).all()
+    model = make(kind, epsilon=np.inf, columns=[0, 1, 4]).fit(X, y)
+    found = model.inference_
+    assert found.reason is None
+    assert found.estimable[0].tolist() == [False, False, True, True]
+    assert found.confounded == ((1,), (0,), (), ())
+    # Of all that fit equally well the shortest; the others are those of a fit with one of the two.
+    alone = make(kind, epsilon=np.inf, columns=[1, 4]).fit(X, y)
+    coefficients, expected = model.coef_.ravel(), alone.coef_.ravel()
+    np.testing.assert_allclose(coefficients[[0, 1]], expected[1] / 2, atol=1e-6)
+    np.testing.assert_allclose(coefficients[4], expected[4], atol=1e-6)
+    np.testing.assert_allclose(found.std_error[0, 2:], alone.inference_.std_error[0, 1:], atol=1e-6)
+    assert not found.allowance.any()
+    printed = " ".join(str(model.summary()).split())
+    assert "x0 and x1 are not estimable at this budget: they are confounded with one another." in printed
+
+
+@BOTH
+def test_collinear_columns_are_named_and_the_others_keep_their_intervals(kind):
+    X, y = data(kind, n=20_000)
+    X[:, 0] = X[:, 1]
+    model = make(kind, columns=[0, 1, 4, 7], epsilon=3.0).fit(X, y)
+    found = model.inference_
+    assert found.estimable[0].tolist() == [False, False, True, True, kind is SparseClassifier]
+    assert found.confounded[:2] == ((1,), (0,))
+    assert found.confounded[2:4] == ((), ())
+    frame = model.summary().to_frame()
+    assert frame.loc[["x0", "x1"]].isna().all(axis=None)
+    assert frame.loc[["x4", "x7"]].notna().all(axis=None)
 
 
 def test_separable_classes_have_no_standard_errors_without_noise():
     X, _ = data(SparseClassifier)
     model = make(SparseClassifier, epsilon=np.inf, columns=[1]).fit(X, (X[:, 1] > 0).astype(int))
     assert "separate the classes" in model.inference_.reason
+    assert np.isnan(model.coef_std_error_).all()
 
 
-def test_an_intercept_alone():
-    X, y = data(SparseRegressor, n=2000)
-    # Too few records for any column: the mean of the target has an error too, if it is clear.
-    with pytest.warns(WeakBudgetWarning, match="expected 8,906 records"):
-        model = make(SparseRegressor, epsilon=0.03).fit(X, y)
+def test_labels_that_are_certain_have_no_intervals_and_a_reason():
+    X, _ = data(SparseClassifier)
+    model = make(SparseClassifier, columns=[1]).fit(X, (X[:, 1] > 0).astype(int))
+    assert np.isnan(model.coef_std_error_).all()
+    assert np.isnan(model.coef_p_value_).all()
+    assert model.inference_.reason.startswith("the last step towards the estimate was long")
+    assert model.inference_.reason in " ".join(str(model.summary()).split())
+
+
+@BOTH
+def test_columns_that_say_nothing_have_no_intervals(kind):
+    X, y = data(kind)
+    model = make(kind, columns=[0, 1], fit_intercept=False).fit(np.zeros_like(X), y)
+    assert np.isnan(model.coef_std_error_).all()
+    assert model.inference_.reason.startswith("no direction of the released information matrix of 2 coefficients")
+
+
+def test_a_model_of_nothing_says_so():
+    X, y = data(SparseRegressor, n=100)
+    with pytest.warns(WeakBudgetWarning):
+        model = make(SparseRegressor, n_nonzero=1, epsilon=1.0, fit_intercept=False).fit(X, y)
     assert not model.support_.any()
-    assert model.certificate_.public["method"] == "constant"
+    assert model.inference_.reason == "no column was chosen and there is no intercept."
+    assert model.inference_.std_error.shape == (1, 1)
+    assert np.isnan(model.inference_.std_error).all()
+    assert model.certificate_.epsilon == 1.0
+
+
+def test_an_intercept_alone_has_no_interval_in_a_regression():
+    X, y = data(SparseRegressor)
+    y = np.random.default_rng(0).permutation(y)
+    model = make(SparseRegressor, n_nonzero="auto", epsilon=1.0).fit(X, y)
+    assert not model.support_.any()
     assert model.inference_.columns.size == 0
     assert model.coef_interval_.shape == (D, 2)
+    assert np.isnan(model.inference_.std_error).all()
+    assert abs(model.intercept_ - y.mean()) < 0.05
 
 
 def test_no_intercept_has_no_error():

@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import norm
+from scipy.stats import t as student
 
 import taciturn
 from taciturn import load
@@ -21,7 +21,7 @@ from taciturn.tables import Column, TableBounds, TableEncoder, Target
 
 N = 6000
 NAN = math.nan
-RNG = np.random.default_rng(0)
+RNG, RNG_OF_REASONS = np.random.default_rng(0), np.random.default_rng(1)
 FRAME = pd.DataFrame(
     {
         "age": RNG.uniform(20, 90, N),
@@ -40,12 +40,13 @@ FEATURES = ["age", "smoker", "region=north", "region=south", "region=west", "dos
 SCORE = (FRAME["age"] - 55) / 30 + FRAME["smoker"] - FRAME["dose"] / 3 + RNG.normal(size=N)
 
 
-def fitted(kind="regress", **parameters):
+def fitted(kind="regress", *, certain=False, **parameters):
+    """A model; with labels that are certain it has no standard errors."""
     if kind == "regress":
         target, y, estimator = Target("y", -6, 6), SCORE.clip(-6, 6).to_numpy(), taciturn.SparseRegressor
         parameters["y_bounds"] = (-6, 6)
     else:
-        target, y = Target("y", classes=("ill", "well")), np.where(SCORE > 0.3, "well", "ill")
+        target, y = Target("y", classes=("ill", "well")), np.where((FRAME["age"] > 55) if certain else SCORE > 0.3, "well", "ill")
         estimator, parameters["classes"] = taciturn.SparseClassifier, ("ill", "well")
     encoder = TableEncoder(bounds=TableBounds(target, COLUMNS)).fit(FRAME)
     settings = {"epsilon": 4.0, "n_nonzero": 3, "inference": True, "random_state": 3} | parameters
@@ -61,7 +62,8 @@ CASES = {
     "no intercept": ("regress", {"columns": np.array([0, 5]), "fit_intercept": False}),
     "two classes": ("classify", {}),
     "fixed places": ("classify", {"columns": (np.int64(5), 0)}),
-    "no errors": ("classify", {"epsilon": 0.05}),
+    "no errors": ("classify", {"certain": True, "columns": [0, 1, 5]}),
+    "collinear": ("regress", {"columns": [0, 2, 3, 4]}),
     "no noise": ("regress", {"epsilon": math.inf}),
 }
 
@@ -105,6 +107,12 @@ def test_the_cases_are_what_they_are_called(models):
     assert found["fixed"].columns.tolist() == [0, 1, 3, 5]
     assert np.isnan(found["no intercept"].std_error[0, -1])
     assert np.isfinite(found["no intercept"].std_error[0, :-1]).all()
+    # The intercept of a regression has none, unless there is no noise.
+    assert found["fixed"].estimable[0].tolist() == [True, True, True, True, False]
+    assert found["two classes"].estimable.all()
+    assert np.isfinite(found["fixed"].degrees[0, :-1]).all()
+    assert found["collinear"].confounded == ((), (2, 3, 4), (1, 3, 4), (1, 2, 4), (1, 2, 3))
+    assert found["collinear"].allowance[0, 0] > 0
     assert found["no errors"].reason is not None
     assert np.isnan(found["no errors"].std_error).all()
     assert (found["no noise"].privacy == 0).all()
@@ -143,14 +151,14 @@ def test_the_summary_names_features_and_counts_in_units_of_columns(models, name)
     found = model.estimator.inference_
     shown = [FEATURES[j] for j in found.columns]
     assert frame.index.tolist() == [*shown, "(intercept)"]
-    z = norm.ppf(0.5 + found.confidence_level / 2)
+    quantiles = student.ppf(0.5 + found.confidence_level / 2, found.degrees[0])
     coefficients = np.ravel(model.estimator.coef_)
-    for place, feature in zip(found.columns, shown, strict=True):
+    for z, degrees, place, feature in zip(quantiles, found.degrees[0], found.columns, shown, strict=False):
         row, half, coefficient = frame.loc[feature], HALVES[feature], coefficients[place]
         error = math.sqrt(row["sampling"] ** 2 + row["privacy"] ** 2)
         assert row["coefficient"] == coefficient
         assert row["std error"] == pytest.approx(error, rel=1e-12)
-        assert row["p"] == pytest.approx(2 * norm.sf(abs(coefficient) / error), rel=1e-9)
+        assert row["p"] == pytest.approx(2 * student.sf(abs(coefficient) / error, degrees), rel=1e-9)
         ends = (coefficient - z * error, coefficient + z * error)
         assert (row["lower"], row["upper"]) == pytest.approx(ends)
         assert row["effect per unit"] == pytest.approx(coefficient / half)
@@ -177,11 +185,17 @@ def test_other_classes_have_no_summary():
 
 def test_all_categories_of_a_column_are_told(models):
     note = "The model has all categories of region, which are collinear"
-    collinear = fitted(columns=[2, 3, 4])
-    assert collinear.estimator.inference_.reason is not None
+    collinear = models["collinear"]
+    assert collinear.estimator.inference_.reason is None
     assert collinear.inference_notes[-1].startswith(note)
     assert collinear.inference_notes[:-1] == collinear.summary().notes
-    assert fitted(columns=[2, 3]).inference_notes == fitted(columns=[2, 3]).summary().notes
+    # The other columns keep their rows, and those of the categories are empty.
+    frame = collinear.summary().to_frame()
+    assert frame.loc["age"].notna().all()
+    assert frame.iloc[1:].isna().all(axis=None)
+    named = "region=north, region=south, region=west and the intercept are not estimable at this budget"
+    assert named in " ".join(str(collinear.summary()).split())
+    assert models["fixed"].inference_notes == models["fixed"].summary().notes
     assert fitted(columns=[2, 3, 4], inference=False).inference_notes == ()
 
 
@@ -211,7 +225,8 @@ FORGERIES = [
     ("fixed", ["privacy"], {}, "numbers or nulls"),
     ("fixed", ["std_error", 0, 0], 0.0, "do not add up"),
     ("fixed", ["sampling", 0, 1], 0.0, "do not add up"),
-    ("fixed", ["privacy", 0, -1], 7.0, "do not add up"),
+    ("fixed", ["privacy", 0, -2], 7.0, "do not add up"),
+    ("fixed", ["privacy", 0, -1], 7.0, "without their parts"),
     ("fixed", ["privacy", 0, 1], None, "without their parts"),
     ("fixed", ["std_error", 0, 1], None, "without their parts"),
     ("fixed", ["degrees", 0, 0], 0.0, "degrees of freedom below one"),
@@ -378,8 +393,10 @@ def test_errors_of_version_2_have_normal_quantiles_and_cannot_state_others(model
     old = {key: errors[key][0] if key in ("std_error", "sampling", "privacy") else errors[key] for key in errors}
     before = {key: value for key, value in old.items() if key not in ("degrees", "allowance", "confounded")}
     read = Model.from_json(json.dumps(content | {"inference": before}))
+    found = models["fixed"].estimator.inference_
+    normal = dataclasses.replace(found, degrees=np.full((1, 5), math.inf), allowance=np.zeros((1, 5)))
     for field in dataclasses.fields(Inference):
-        expected = getattr(models["fixed"].estimator.inference_, field.name)
+        expected = getattr(normal, field.name)
         assert same(getattr(read.estimator.inference_, field.name), expected), field.name
     for key in ("degrees", "allowance", "confounded"):
         with pytest.raises(DataError, match="keys of a later version"):
@@ -407,24 +424,46 @@ def test_errors_that_no_certificate_states_are_refused(models):
 @pytest.mark.parametrize("n_nonzero", [3, "all"])
 @pytest.mark.parametrize("epsilon", [0.01, 1.0])
 @pytest.mark.parametrize("kind", ["regress", "classify"])
-def test_a_model_of_nothing_has_a_reason_and_a_certificate(kind, n_nonzero, epsilon):
-    # Twenty records and no intercept: no column, and nothing to estimate; the budget counts as spent all the same.
+def test_too_few_records_are_refused_and_leave_nothing(kind, n_nonzero, epsilon):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (20, 6))
     classes = {} if kind == "regress" else {"classes": (0, 1)}
     model = (taciturn.SparseRegressor if kind == "regress" else taciturn.SparseClassifier)(
         epsilon=epsilon, n_nonzero=n_nonzero, inference=True, fit_intercept=False, random_state=0, **classes
     )
-    with pytest.warns(taciturn.WeakBudgetWarning):
+    with pytest.raises(ParameterError, match=r"^inference=True: expected about [\d,]+ records .*nothing was spent\.$"):
         model.fit(X, X[:, 0] if kind == "regress" else X[:, 0] > 0)
-    assert model.inference_.columns.size == 0
-    assert model.inference_.reason == "no column was chosen and there is no intercept."
-    assert model.certificate_.epsilon == epsilon
-    assert "No standard errors" in str(model.summary())
+    assert not hasattr(model, "certificate_")
+    assert not hasattr(model, "coef_")
 
 
-def test_the_reason_says_what_it_takes(models):
-    reason = models["no errors"].estimator.inference_.reason
-    assert re.search(r"it takes (about|more than) [\d,]+ records, or epsilon [\d.]+, to be so;", reason)
-    collinear = fitted(columns=[0, 2, 3, 4]).estimator.inference_.reason
-    assert collinear.endswith("; collinear columns, such as all categories of one column, never are.")
+REASONS = {"noise": "is clear of its noise", "far": "the last step .* was long", "empty": "no column was chosen"}
+
+
+@pytest.mark.parametrize("kind", REASONS)
+def test_every_reason_is_written_and_printed(kind):
+    # Columns that are zero, labels that are certain, and a hundred records without an intercept.
+    if kind == "far":
+        model = fitted("classify", certain=True, columns=[0, 1, 5])
+    else:
+        X, y = np.zeros((6000, 2)), np.zeros(6000)
+        if kind == "empty":
+            X, y = RNG_OF_REASONS.uniform(-1, 1, (100, 2)), np.zeros(100)
+        encoder = TableEncoder(
+            bounds=TableBounds(Target("y", -6, 6), {"a": Column("number", -1, 1), "b": Column("number", -1, 1)})
+        ).fit(pd.DataFrame(X, columns=["a", "b"]))
+        settings = {"columns": [0, 1]} if kind == "noise" else {"n_nonzero": 1}
+        estimator = taciturn.SparseRegressor(
+            inference=True, fit_intercept=False, y_bounds=(-6, 6), random_state=0, **settings
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", taciturn.WeakBudgetWarning)
+            estimator.fit(encoder.transform(pd.DataFrame(X, columns=["a", "b"])), y)
+        model = Model(encoder.bounds_, estimator, "")
+    found = model.estimator.inference_
+    assert re.search(REASONS[kind], found.reason)
+    assert np.isnan(found.std_error).all()
+    assert (found.confounded, found.allowance.any()) == (((),) * found.std_error.size, False)
+    read = Model.from_json(model.to_json())
+    assert read.estimator.inference_.reason == found.reason
+    assert found.reason in " ".join(str(read.summary()).split())

@@ -34,6 +34,7 @@ from __future__ import annotations
 import math
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -57,7 +58,7 @@ from taciturn.methods.inference.algebra import (
     noise_norm,
     rare_directions,
 )
-from taciturn.methods.inference.plan import TUNING, InferencePlan
+from taciturn.methods.inference.plan import TUNING, Allotment, InferencePlan
 from taciturn.methods.inference.whitened import (
     MATRIX_SCALE,
     ClippedSquares,
@@ -93,9 +94,10 @@ _SUM_BITS, _SQUARE_BITS = 61, 46
 class WhitenedEstimate:
     """Coefficients of the columns and of the intercept, in mapped units, and what is known of their errors.
 
-    ``coefficients`` have one row per output, or one per class. ``shown`` are those that have errors: the same, or of
-    each class less the first one. Errors are over ``shown`` in rows; None where there are none at all. ``left_out`` is
-    an orthonormal basis of what is not identified of ``shown``.
+    ``coefficients`` have one row, or one per class, which is zero for the first. ``errors``, ``estimable`` and
+    ``left_out`` are over those of one row, or of the other classes one after the other: their errors, None where there
+    are none at all, whether they have an interval, and what is not identified of them. ``reason`` says in a word why
+    none has one.
     """
 
     coefficients: FloatArray
@@ -124,6 +126,17 @@ class _Estimation:
 
     def _coordinates(self, matrix: FloatArray) -> Coordinates:
         return Coordinates.of(matrix, self._columns, intercept=self._intercept)
+
+    @cached_property
+    def _shares(self) -> Allotment:
+        return self._plan.allot(self._width - self._intercept, self._mu)
+
+    @property
+    def _rank(self) -> float:
+        """The largest quantile that noise in ranks leaves to residuals."""
+        t = TUNING
+        slack = t.ranks / (math.sqrt(t.quantile_share) * self._mu * self._n_records)
+        return min(max(1.0 - slack, t.least_residual_quantile), t.residual_quantile)
 
     # ---- coefficients in their several forms
 
@@ -217,7 +230,7 @@ class _Estimation:
 
     def run(self) -> WhitenedEstimate:
         """Spend the whole budget."""
-        shares = self._shares = self._plan.allot(self._width - self._intercept, self._mu)
+        shares = self._shares
         constants = self._constants(TUNING.start_share)
         whitening = Whitening.start(self._width)
         for number in range(1, shares.rounds + 1):
@@ -238,22 +251,19 @@ class _Estimation:
 
     def _run_numbers(self, constants: FloatArray) -> WhitenedEstimate:
         shares, t, n, mu = self._shares, TUNING, self._n_records, self._mu
-        self._rank = min(
-            max(1.0 - t.ranks / (math.sqrt(t.quantile_share) * mu * n), t.least_residual_quantile), t.residual_quantile
-        )
         # In units of a residual's deviation, if errors are normal.
         usual = float(ndtri(0.5 + 0.5 * self._rank))
         least = max(t.least_residual_room, t.usual_reach / usual)
         spent = self._releases.remaining
         # Huber's loss has another matrix in the end, where it is known which residuals are beyond the threshold.
-        share = shares.information if self._bend is None else 0.5 * shares.information
-        weighing, information, noise = self._weighted_rows("the information matrix", share, usual * least)
+        planned = shares.information if self._bend is None else 0.5 * shares.information
+        weighing, information, noise = self._weighted_rows("the information matrix", planned, usual * least)
         span = Span.of(self._at.matrix, information, self._threshold(noise))
         uncertainty = np.zeros(self._width)
         if 0 < span.n_left_out < self._width:
             weighing, noise, span, uncertainty = self._look_again(span, usual * least)
         # What a second look took is taken from the gradients.
-        spent -= self._releases.remaining + shares.information + t.quantile_share
+        spent -= self._releases.remaining + planned + t.quantile_share
         theta, total = self._start(constants), sum(shares.gradients)
         for number, share in enumerate(shares.gradients, 1):
             share *= 1.0 - spent / total
@@ -269,8 +279,7 @@ class _Estimation:
                 model = replace(model, clip=size * min(space, most, t.most_residual_room))
             elif number == len(shares.gradients):
                 what = f"the information matrix of {self._width:,} coefficients before the last step"
-                half = 0.5 * shares.information
-                information, noise = self._information(what, half, model, weighing, weighing.trace)
+                information, noise = self._information(what, planned, model, weighing, weighing.trace)
                 span = span.renew(information, self._threshold(noise))
             bound = weighing.norm * model.clip
             what = f"the gradient of {self._width:,} coefficients before step {number}"

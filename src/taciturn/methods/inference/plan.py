@@ -121,7 +121,7 @@ class _Tuning:
     longest_curved_step: float = 0.9
 
     # ---- without noise
-    noiseless_steps: int = 50
+    noiseless_steps: int = 200
     least_step: float = 1e-12
     least_eigenvalue: float = 1e-9
 

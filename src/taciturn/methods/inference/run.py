@@ -254,7 +254,6 @@ class _Estimation:
         # In units of a residual's deviation, if errors are normal.
         usual = float(ndtri(0.5 + 0.5 * self._rank))
         least = max(t.least_residual_room, t.usual_reach / usual)
-        spent = self._releases.remaining
         # Huber's loss has another matrix in the end, where it is known which residuals are beyond the threshold.
         planned = shares.information if self._bend is None else 0.5 * shares.information
         weighing, information, noise = self._weighted_rows("the information matrix", planned, usual * least)
@@ -262,11 +261,9 @@ class _Estimation:
         uncertainty = np.zeros(self._width)
         if 0 < span.n_left_out < self._width:
             weighing, noise, span, uncertainty = self._look_again(span, usual * least)
-        # What a second look took is taken from the gradients.
-        spent -= self._releases.remaining + planned + t.quantile_share
-        theta, total = self._start(constants), sum(shares.gradients)
-        for number, share in enumerate(shares.gradients, 1):
-            share *= 1.0 - spent / total
+        later = t.quantile_share * len(shares.gradients) if self._bend is None else planned
+        theta = span.project(self._start(constants)[0])[None]
+        for number, share in enumerate(self._gradient_shares(later), 1):
             model = self._numbers(theta)
             if self._bend is None:
                 what = f"a large quantile of residuals before step {number}"
@@ -289,6 +286,15 @@ class _Estimation:
         scores, of_scores = self._scores(model, weighing, bound)
         errors = Noise(noise, deviation, of_scores)
         return self._estimate(theta, step, span, scores, errors, t.largest_coefficients, uncertainty)
+
+    def _gradient_shares(self, later: float) -> tuple[float, ...]:
+        """What gradients may cost: the rest but for the scores and what comes ``later``, in the proportions planned.
+
+        Second looks are paid for by gradients.
+        """
+        available = self._releases.remaining - self._shares.scores - later
+        total = sum(self._shares.gradients)
+        return tuple(available * share / total for share in self._shares.gradients)
 
     def _weighted_rows(self, what: str, share: float, unit: float) -> tuple[LengthWeighing, FloatArray, float]:
         """Weights of rows, the information matrix and its noise; ``unit`` is a large residual over its deviation."""
@@ -335,11 +341,8 @@ class _Estimation:
         shares, t, n = self._shares, TUNING, self._n_records
         norm = self._length("a large quantile of row norms", t.row_quantile)
         weighing = LengthWeighing(norm, shares.room)
-        spent = self._releases.remaining
         gram, noise = self._shortened(weighing)
-        spent -= self._releases.remaining + shares.last_gram + t.rare_share
-        rest = 1.0 - spent / sum(shares.gradients)
-        *gradients, last = (rest * share for share in shares.gradients)
+        *gradients, last = self._gradient_shares(shares.information + t.quantile_share)
         values, vectors = np.linalg.eigh(gram)
         gram = (vectors * np.maximum(values, noise_norm(noise, self._width))) @ vectors.T
         constant = np.linalg.solve(self._at.matrix.T, np.eye(self._width)[-1]) if self._intercept else None
@@ -364,8 +367,8 @@ class _Estimation:
         what = f"the information matrix of {self._size:,} coefficients"
         information, noise = self._information(what, shares.information, model, final, trace)
         span = Span.of(self._whole(), information, self._threshold(noise))
-        # Weights stay those of the start, at which the information was taken.
-        kept = span.project(theta.ravel()).reshape(theta.shape)
+        # Without what is not identified; weights are functions of where the gradient is taken.
+        kept = span.project(theta.ravel()).reshape(theta.shape) if span.information.size else theta
         lost = design.size(theta - kept)
         model = self._model(kept)
         what = f"the gradient of {self._size:,} coefficients before the last step"
@@ -379,7 +382,9 @@ class _Estimation:
         far = far or lost > t.most_left_out
         noises = Noise(noise, deviation, of_scores)
         found = self._estimate(theta, step, span, scores, noises, t.largest_log_odds)
-        return found if not far else replace(found, errors=None, estimable=np.zeros_like(found.estimable), reason="far")
+        if found.errors is None or not far:
+            return found
+        return replace(found, errors=None, estimable=np.zeros_like(found.estimable), reason="far")
 
     def _shortened(self, weighing: LengthWeighing) -> tuple[FloatArray, float]:
         """The Gram matrix of rows and the deviation of its noise, in coordinates that do not stretch rare categories.
@@ -448,10 +453,14 @@ class _Estimation:
         shares = np.where(values > TUNING.least_eigenvalue * largest, values / largest, 1.0)
         self._at = self._coordinates((vectors / np.sqrt(shares)) @ vectors.T)
         theta = self._start(constants)
+        # Labels that are nearly certain have no information left, and separate the classes.
+        threshold = TUNING.least_eigenvalue * largest
+        steepest = NumberLoss(np.zeros((1, self._width)))
         for _ in range(TUNING.noiseless_steps):
             model = self._model(theta)
-            information, _ = self._noiseless_information(model, 0.0)
-            span = Span.of(self._whole(), information, TUNING.least_eigenvalue * float(np.trace(information)))
+            # The curvature of Huber's loss is that of the residuals within, and steps by it may not end.
+            information, _ = self._noiseless_information(model if self._bend is None else steepest, 0.0)
+            span = Span.of(self._whole(), information, threshold)
             bound = self._largest_score(model)
             norm = 1 << (_SUM_BITS - self._n_records.bit_length())
             sums = self._source.total(ScoreSum(self._at, self._loss, model, Weighing(), bound, norm))
@@ -461,7 +470,7 @@ class _Estimation:
                 break
         model = self._model(theta)
         information, _ = self._noiseless_information(model, 0.5 * remaining)
-        span = Span.of(self._whole(), information, TUNING.least_eigenvalue * float(np.trace(information)))
+        span = Span.of(self._whole(), information, threshold)
         scores, _ = self._scores(model, Weighing(), self._largest_score(model))
         found = self._estimate(theta, np.zeros(self._size), span, scores, Noise(0.0, 0.0, 0.0), TUNING.largest_log_odds)
         # Without noise the null space is exact but for rounding.

@@ -281,7 +281,8 @@ def _refuse_what_cannot_be_told(plan: InferencePlan, n_columns: int) -> None:
     if not math.isfinite(plan.budget.epsilon):
         return
     mu = plan.open_filters()[1].mu
-    clear = plan.allot(n_columns, mu).clear
+    # Huber's loss shares the information matrix in two.
+    clear = plan.allot(n_columns, mu).clear * (math.sqrt(0.5) if plan.start.huber else 1.0)
     if clear >= TUNING.least_clear:
         return
     n_records = (2 if plan.split else 1) * math.ceil(plan.n_step_rows * TUNING.least_clear / clear)

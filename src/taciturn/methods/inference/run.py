@@ -477,8 +477,10 @@ class _Estimation:
         shares = np.square(found.left_out).sum(axis=1)
         exact = shares <= math.sqrt(TUNING.least_eigenvalue)
         errors = found.errors
-        if errors is None:
-            return found
+        n_collinear = self._plan.n_outputs * int(np.count_nonzero(values <= TUNING.least_eigenvalue * largest))
+        if errors is None or (self._labels and span.n_left_out > n_collinear):
+            # Classes are separated where labels are certain, and there is no maximum of the likelihood.
+            return replace(found, errors=None, estimable=np.zeros_like(exact), reason="noise")
         return replace(found, errors=replace(errors, allowance=np.zeros_like(errors.allowance)), estimable=exact)
 
     def _noiseless_information(self, model: LocalLoss, share: float) -> tuple[FloatArray, float]:

@@ -180,7 +180,9 @@ def test_other_parameters_are_checked():
 
 def records_needed(error):
     """The number of records that a refusal names."""
-    return int(re.search(r"about ([\d,]+) records for 7 coefficients at this budget", str(error.value))[1].replace(",", ""))
+    return int(
+        re.search(r"about ([\d,]+) records for 7 coefficients at this budget", str(error.value))[1].replace(",", "")
+    )
 
 
 @BOTH

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import contextmanager
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -10,6 +12,7 @@ import numpy as np
 from taciturn.data.persons import PersonRows
 from taciturn.engines import ArraySource
 from taciturn.methods import clipped_records
+from taciturn.methods.inference import whitened
 from taciturn.methods.selection import run as selection_run
 
 __all__ = ["BROKEN", "rows_counted_one_by_one"]
@@ -61,12 +64,23 @@ def means_not_cut():
 def gram_of_whole_rows():
     """Rows of a person enter a Gram matrix undivided."""
 
-    def undivided(self, scales, row_squared, *, exact=False):
-        return clipped_records.sum_clipped_records(
-            self._dense_rows, scales, self.clipping.width, row_squared, exact=exact
-        )
+    def undivided(self, row_squared):
+        scales = self._factors * math.sqrt(row_squared / self.clipping.row_squared)
+        return clipped_records.sum_outer_products(self._dense_rows, scales, self.clipping.width, row_squared)
 
-    with patch.object(clipped_records.ClippedRecords, "_gram", undivided):
+    with patch.object(clipped_records.ClippedRecords, "gram_matrix", undivided):
+        yield
+
+
+@contextmanager
+def whitened_rows_with_weights_of_their_own():
+    """Rows of a person are weighted one by one and added up, in place of their mean."""
+    pieces = whitened.WhitenedTask.pieces
+
+    def by_row(self, block):
+        return (replace(rows, persons=None) for rows in pieces(self, block))
+
+    with patch.object(whitened.WhitenedTask, "pieces", by_row):
         yield
 
 
@@ -94,6 +108,10 @@ BROKEN = {
     "blocks cut persons": (blocks_of_rows, ("BlockVoteSelector",)),
     "sums are not divided": (means_not_cut, ("SparseRegressor", "HardThresholdRegressor", "private_score")),
     "Gram matrix of whole rows": (gram_of_whole_rows, ("SparseRegressor", "SparseClassifier")),
+    "whitened rows weighted one by one": (
+        whitened_rows_with_weights_of_their_own,
+        ("SparseRegressor", "SparseClassifier"),
+    ),
     "full weight in ranks": (full_weight_in_ranks, ("SparseRegressor", "HardThresholdClassifier", "PrivateScaler")),
 }
 """What is broken, and the classes whose replays have to notice."""

@@ -46,7 +46,10 @@ def fitted(kind="regress", *, certain=False, **parameters):
         target, y, estimator = Target("y", -6, 6), SCORE.clip(-6, 6).to_numpy(), taciturn.SparseRegressor
         parameters["y_bounds"] = (-6, 6)
     else:
-        target, y = Target("y", classes=("ill", "well")), np.where((FRAME["age"] > 55) if certain else SCORE > 0.3, "well", "ill")
+        target, y = (
+            Target("y", classes=("ill", "well")),
+            np.where((FRAME["age"] > 55) if certain else SCORE > 0.3, "well", "ill"),
+        )
         estimator, parameters["classes"] = taciturn.SparseClassifier, ("ill", "well")
     encoder = TableEncoder(bounds=TableBounds(target, COLUMNS)).fit(FRAME)
     settings = {"epsilon": 4.0, "n_nonzero": 3, "inference": True, "random_state": 3} | parameters

@@ -65,7 +65,8 @@ class ReplayCase:
     """A class or function in one setting.
 
     ``targets`` are numbers of classes to draw from; 0 stands for a numeric target. ``own`` are its parameters, apart
-    from those that follow from the relation and the table. Below ``fewest`` records it refuses, by their public number.
+    from those that follow from the relation and the table. Below ``fewest`` records it refuses, by their public number;
+    no table has more than ``widest`` columns.
     ``dealt``: rows are dealt to blocks one by one. ``persons``: a record is a person with 1 to 9 rows. ``around`` puts
     something around the model, and gives both tables the form that it takes.
     """
@@ -74,6 +75,7 @@ class ReplayCase:
     targets: tuple[int, ...]
     own: dict[str, Any] = field(default_factory=dict)
     fewest: int = 1
+    widest: int = 80
     dealt: bool = False
     persons: bool = False
     around: Around | None = None
@@ -87,7 +89,7 @@ class ReplayCase:
     def draw(self, relation: Relation, sizes: Sizes, rng: np.random.Generator) -> tuple[Any, Table, Table]:
         """A model or function, and the arguments of two fits or calls, for one random pair of neighbours."""
         rows = [n for n in sizes.rows if n >= self.fewest + (relation == "add-remove")] or [2 * self.fewest]
-        n_rows, n_columns = int(rng.choice(rows)), int(rng.choice(sizes.columns))
+        n_rows, n_columns = int(rng.choice(rows)), int(rng.choice([d for d in sizes.columns if d <= self.widest]))
         n_classes = int(rng.choice(self.targets))
         neighbours = neighbouring_persons if self.persons else neighbouring_tables
         first, second = neighbours(rng, n_rows, n_columns, relation, n_classes, last=self.dealt)
@@ -177,6 +179,20 @@ def _in_partitions(rng: np.random.Generator, model: Any, first: Table, second: T
     return model, *({"X": PartitionedTable(_Parts(_dense(each["X"]), each["y"], edges))} for each in (first, second))
 
 
+def _with_a_copy_and_a_rare_category(
+    rng: np.random.Generator, model: Any, first: Table, second: Table
+) -> tuple[Any, Table, Table]:
+    """Two more columns: a copy of the first one, which nothing tells apart from it, and one that few rows have."""
+    tables = []
+    for each in (first, second):
+        X = _dense(each["X"])
+        # A function of the row's own cells, so that neighbours differ in one record still.
+        rare = np.where(np.abs(np.frexp(np.where(np.isfinite(X[:, 0]), X[:, 0], 0.0))[0]) > 0.99, 1.0, 0.0)
+        rare[np.isnan(X[:, 0])] = np.nan
+        tables.append({**each, "X": np.column_stack((X, X[:, 0], rare))})
+    return model, tables[0], tables[1]
+
+
 class _Parts:
     """The partitions of arrays between the edges."""
 
@@ -197,6 +213,9 @@ _STEPS = {"n_steps": 12, "radius": 2.0}
 _PURSUIT = {"mechanism": "pursuit", "n_nonzero": 2}
 # With so many records a target is centred by its private median, and columns join in several rounds.
 _MANY = 60
+# So many records and so much budget that information is clear of its noise: other fits are refused.
+_CLEAR = 220
+_ERRORS = {"inference": True, "epsilon": 30.0}
 
 REPLAYS = (
     *(
@@ -223,9 +242,13 @@ REPLAYS = (
         )
     ),
     *(
-        ReplayCase(kind, targets, {"inference": True, "epsilon": 25.0} | own, dealt=True)
+        ReplayCase(kind, targets, _ERRORS | own, fewest=_CLEAR, widest=9, dealt=True)
         for kind, targets in ((SparseRegressor, _NUMBERS), (SparseClassifier, _BINARY))
         for own in ({"n_nonzero": 1}, {"n_nonzero": "all"}, {"columns": (0,)}, {"n_nonzero": "auto"})
+    ),
+    *(
+        ReplayCase(SparseClassifier, (3,), _ERRORS | own, fewest=_CLEAR, widest=9, dealt=True)
+        for own in ({"n_nonzero": 1}, {"n_nonzero": "all"})
     ),
     *(
         ReplayCase(kind, targets, own)
@@ -335,9 +358,28 @@ TABLE_REPLAYS = (
         )
     ),
     *(
-        ReplayCase(kind, targets, {"inference": True, "epsilon": 25.0, **own}, dealt=True, around=_in_partitions)
-        for kind, targets in ((SparseRegressor, _NUMBERS), (SparseClassifier, _BINARY))
+        ReplayCase(kind, targets, _ERRORS | own, fewest=_CLEAR, widest=9, dealt=True, around=_in_partitions)
+        for kind, targets in ((SparseRegressor, _NUMBERS), (SparseClassifier, _BINARY), (SparseClassifier, (3,)))
         for own in ({"n_nonzero": 1}, {"n_nonzero": "all"})
+    ),
+    *(
+        ReplayCase(
+            kind,
+            targets,
+            _ERRORS | {"n_nonzero": "all"} | own,
+            fewest=_CLEAR,
+            widest=9,
+            dealt=True,
+            persons=persons,
+            around=_with_a_copy_and_a_rare_category,
+        )
+        for kind, targets, own in (
+            (SparseRegressor, _NUMBERS, {}),
+            (SparseRegressor, _NUMBERS, {"loss": "huber"}),
+            (SparseClassifier, _BINARY, {}),
+            (SparseClassifier, (3,), {}),
+        )
+        for persons in (False, True)
     ),
     ReplayCase(SparseRegressor, _NUMBERS, {"n_nonzero": 2, "epsilon": 20.0}, around=_in_partitions),
 )

@@ -105,7 +105,7 @@ class WholeFit:
         (entry,) = (each for each in find_entries(self.entry) if each.name == self.entry)
         return audit_entry(entry, self.epsilon, trials=self.trials, confidence=self.confidence)
 
-    def quick(self) -> "WholeFit":
+    def quick(self) -> WholeFit:
         """The audit of ``make test``."""
         return replace(self, trials=self.quick_trials or self.trials // 2, confidence=0.999)
 

@@ -133,7 +133,7 @@ class Scored:
     """What the methods score, count and vote on a table with values in [-1, 1]: none of it is random.
 
     Absolute correlation sums as DP-SIS computes them; in how many slices a LASSO has the feature; and for each k how
-    many slices have it among their first k. CorrelationSelector, whose scores depend on a released mean, needs the table.
+    many slices have it among their first k. CorrelationSelector needs the table: its scores depend on a released mean.
     """
 
     X: FloatArray

@@ -450,7 +450,8 @@ class CoefficientSummary:
         )
         known, further = found.estimable, ""
         if np.isfinite(least := found.degrees[known].min()):
-            further += f" Their quantiles are those of Student's t with {math.floor(least):,} or more degrees of freedom."
+            whole = math.floor(least)
+            further += f" Their quantiles are those of Student's t with {whole:,} or more degrees of freedom."
         if most := found.allowance[known].max():
             further += (
                 f" Intervals are wider by up to {most:.3g} on either side for directions that were left out, because "

@@ -1,4 +1,4 @@
-"""Whole fits with standard errors: every release is replayed, order and partitions do not matter, mutants are caught."""
+"""Whole fits with standard errors: each release is replayed, order and partitions do not matter, mutants are caught."""
 
 from contextlib import contextmanager
 from dataclasses import replace

@@ -1,5 +1,6 @@
 """Standard errors against statsmodels, and intervals against the population, with broken variants that are rejected."""
 
+import math
 from dataclasses import replace
 from functools import cache
 
@@ -7,11 +8,14 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 from scipy.special import expit
-from scipy.stats import kstest, norm
+from scipy.stats import kstest
+from scipy.stats import t as student
 
 from taciturn import SparseClassifier, SparseRegressor
-from taciturn.methods.inference import run as inference_run
+from taciturn.core.validation import ONE
 from taciturn.methods.inference import run as runs
+from taciturn.methods.inference.algebra import Span, noise_norm
+from taciturn.methods.inference.whitened import ScoreWeighing, Weighing
 
 INF = float("inf")
 BOTH = pytest.mark.parametrize("task", ["linear", "logistic"])
@@ -80,6 +84,54 @@ def test_without_noise_it_is_the_fit_of_statsmodels(monkeypatch, task, fixed):
         assert np.abs(reference(task, X[others][:, columns], y[others])[0] - params).max() > 1e-3
 
 
+@pytest.mark.parametrize("n_classes", [3, 4])
+def test_without_noise_several_classes_are_the_fit_of_statsmodels(n_classes):
+    rng = np.random.default_rng(n_classes)
+    X = np.rint(rng.uniform(-1, 1, (3000, 4)) * 1024) / 1024
+    margins = np.column_stack((X, np.ones(3000))) @ rng.normal(0, 0.8, (5, n_classes))
+    shares = np.exp(margins) / np.exp(margins).sum(axis=1, keepdims=True)
+    y = (shares.cumsum(axis=1) < rng.random((3000, 1))).sum(axis=1)
+    model = SparseClassifier(classes=tuple(range(n_classes)), inference=True, epsilon=INF, n_nonzero="all").fit(X, y)
+    found = sm.MNLogit(y, np.column_stack((X, np.ones(3000)))).fit(disp=0, tol=1e-13, maxiter=100, cov_type="HC0")
+    coefficients = np.column_stack((model.coef_, model.intercept_))
+    np.testing.assert_array_equal(coefficients[0], 0.0)
+    np.testing.assert_allclose(coefficients[1:], found.params.T, atol=1e-6)
+    np.testing.assert_allclose(model.inference_.std_error, found.bse.T, rtol=0, atol=1e-6)
+    np.testing.assert_array_equal(model.coef_std_error_[1:], model.inference_.std_error[:, :-1])
+    assert np.isnan(model.coef_std_error_[0]).all()
+    # Errors of the inverse information are others.
+    plain = sm.MNLogit(y, np.column_stack((X, np.ones(3000)))).fit(disp=0).bse
+    assert np.abs(plain - found.bse).max() > 1e-4
+
+
+@BOTH
+@pytest.mark.parametrize("design", ["independent", "polynomial", "autoregressive"])
+def test_much_budget_gives_the_errors_of_the_sandwich(task, design):
+    """Six coefficients, 20,000 records: within two per cent."""
+    n, rng = 20_000, np.random.default_rng(11)
+    X = rng.uniform(-1, 1, (n, 5))
+    if design == "polynomial":
+        X[:, 1], X[:, 2] = X[:, 0] ** 2, X[:, 0] ** 3
+    elif design == "autoregressive":
+        for j in range(1, 5):
+            X[:, j] = 0.95 * X[:, j - 1] + math.sqrt(1 - 0.95**2) * X[:, j]
+    X = np.rint(np.clip(X, -1, 1) * ONE) / ONE
+    signal = X @ [0.2, -0.15, 0.1, 0.0, 0.1]
+    if task == "linear":
+        y = np.rint(np.clip(signal + 0.12 * rng.standard_normal(n), -1, 1) * ONE) / ONE
+    else:
+        y = (rng.random(n) < expit(4 * signal - 0.3)).astype(int)
+    model = make(task, epsilon=30.0, n_nonzero="all", random_state=2).fit(X, y)
+    params, errors = reference(task, X, y)
+    found = model.inference_.std_error[0]
+    kept = slice(None) if task == "logistic" else slice(0, 5)
+    np.testing.assert_allclose(found[kept], errors[kept], rtol=0.02)
+    estimates = np.append(model.coef_.ravel(), model.intercept_)
+    assert np.abs((estimates - params) / errors)[kept].max() < 0.5
+    # Residuals are clipped, and nothing tells by how much that moves the intercept.
+    assert np.isnan(found[-1]) == (task == "linear")
+
+
 @BOTH
 def test_errors_of_constant_variance_are_not_the_sandwich(task):
     rng = np.random.default_rng(5)
@@ -113,7 +165,7 @@ def test_much_budget_gives_the_intervals_of_the_half_without_privacy(monkeypatch
 
 @cache
 def null_fits(task, same_rows):
-    """Coefficients, standard errors and their sampling parts where nothing matters: what is true is zero."""
+    """Coefficients and what intervals reach where nothing matters: what is true is zero."""
     found = []
     for seed in range(24):
         rng = np.random.default_rng([seed, 77])
@@ -124,106 +176,223 @@ def null_fits(task, same_rows):
                 patch.setattr(runs, "_halves", lambda plan, source, stream: (source, source))
             model = make(task, epsilon=5.0, n_nonzero=4, random_state=seed).fit(X, y)
         chosen = model.inference_.columns
-        found.append(
-            (model.coef_.ravel()[chosen], model.inference_.std_error[0, :-1], model.inference_.sampling[0, :-1])
-        )
+        found.append((model.coef_.ravel()[chosen], model.inference_.reach[0, :-1]))
     return tuple(np.concatenate(each) for each in zip(*found, strict=True))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("task", ["linear", "logistic"])
 def test_columns_that_other_records_chose_are_covered(task):
-    coefficients, errors, _ = null_fits(task, same_rows=False)
-    z = coefficients / errors
-    assert 0.90 <= np.mean(np.abs(z) <= 1.96) <= 0.995
+    coefficients, reach = null_fits(task, same_rows=False)
+    assert np.isfinite(reach).mean() > 0.8
+    assert 0.90 <= np.mean((np.abs(coefficients) <= reach)[np.isfinite(reach)]) <= 0.995
     # Selected on the same rows, they are those that happen to be large.
-    coefficients, errors, _ = null_fits(task, same_rows=True)
-    assert np.mean(np.abs(coefficients / errors) <= 1.96) < 0.75
+    coefficients, reach = null_fits(task, same_rows=True)
+    assert np.mean((np.abs(coefficients) <= reach)[np.isfinite(reach)]) < 0.75
 
 
 @cache
 def fixed_fits(task):
-    """Deviations from the truth, standard errors and sampling parts of fixed columns, at a small budget.
+    """Deviations from the truth, errors, sampling parts and degrees of fixed columns that have them, at a small budget.
 
     The second column does not matter.
     """
     found = []
+    weights = np.array([0.3, 0.0, 0.2, -0.2])
     for seed in range(70):
         rng = np.random.default_rng([seed, 78])
-        X = rng.uniform(-1, 1, (2500 if task == "linear" else 3500, 4))
-        margins = X @ [0.3, 0.0, 0.2, -0.2]
+        X = rng.uniform(-1, 1, (2500 if task == "linear" else 2000, 4))
+        margins = X @ weights
         if task == "linear":
             y = np.clip(margins + 0.2 * rng.standard_normal(len(X)), -1, 1)
         else:
             y = (rng.random(len(X)) < expit(4 * margins)).astype(int)
-        model = make(task, epsilon=0.7 if task == "linear" else 1.0, n_nonzero="all", random_state=seed).fit(X, y)
+        model = make(task, epsilon=0.7, n_nonzero="all", random_state=seed).fit(X, y)
         if model.inference_.reason is not None:
             continue
-        truth = np.array([0.3, 0.0, 0.2, -0.2]) * (1 if task == "linear" else 4)
-        deviations = model.coef_.ravel() - truth
-        found.append((deviations, model.inference_.std_error[0, :-1], model.inference_.sampling[0, :-1]))
+        deviations = model.coef_.ravel() - weights * (1 if task == "linear" else 4)
+        errors = model.inference_
+        found.append((deviations, *(each[0, :-1] for each in (errors.std_error, errors.sampling, errors.degrees))))
     return tuple(np.array(each) for each in zip(*found, strict=True))
+
+
+def p_values(deviations, errors, degrees):
+    """Of the coefficients that have errors."""
+    known = np.isfinite(errors)
+    return 2 * student.sf(np.abs(deviations / errors)[known], degrees[known])
 
 
 @BOTH
 def test_intervals_cover_with_the_noise_and_not_without(task):
-    deviations, errors, sampling = fixed_fits(task)
-    assert len(deviations) >= 60
-    assert 0.91 <= np.mean(np.abs(deviations) <= 1.96 * errors) <= 0.99
-    assert np.mean(np.abs(deviations) <= 1.96 * sampling) < 0.88
+    deviations, errors, sampling, degrees = fixed_fits(task)
+    assert np.isfinite(errors).sum() >= 160
+    assert 0.91 <= np.mean(p_values(deviations, errors, degrees) >= 0.05) <= 0.99
+    assert np.mean(p_values(deviations, sampling, degrees) >= 0.05) < 0.85
 
 
 @BOTH
 def test_p_values_of_a_column_that_does_not_matter_are_uniform(task):
-    deviations, errors, sampling = fixed_fits(task)
-    assert kstest(2 * norm.sf(np.abs(deviations[:, 1] / errors[:, 1])), "uniform").pvalue > 0.01
+    deviations, errors, sampling, degrees = fixed_fits(task)
+    second = (slice(None), 1)
+    assert kstest(p_values(deviations[second], errors[second], degrees[second]), "uniform").pvalue > 0.01
     # Without the noise small values are too many, which more columns of the same law show.
-    assert kstest(2 * norm.sf(np.abs(deviations / sampling).ravel()), "uniform").pvalue < 1e-3
-    assert kstest(2 * norm.sf(np.abs(deviations / errors).ravel()), "uniform").pvalue > 0.01
+    assert kstest(p_values(deviations, sampling, degrees), "uniform").pvalue < 1e-4
+    assert kstest(p_values(deviations, errors, degrees), "uniform").pvalue > 0.01
+
+
+# ------------------------------------------------------------------ weights, and what is left out
+
+
+@cache
+def weighted_fits(broken):
+    """Deviations over errors of labels whose scores are bounded so tightly that most records have a weight below one."""
+    truth, found = np.array([3.0, -2.0, 1.0]), []
+    with pytest.MonkeyPatch.context() as patch:
+        rooms = {"least_score_room": 0.4, "most_score_room": 0.4}
+        patch.setattr(runs, "TUNING", replace(runs.TUNING, **rooms))
+        BROKEN[broken](patch)
+        for seed in range(16):
+            rng = np.random.default_rng([seed, 81])
+            X = np.clip(0.35 * rng.standard_t(3, (4000, 3)), -1, 1)
+            y = (rng.random(4000) < expit(X @ truth + 0.5)).astype(int)
+            model = make("logistic", epsilon=30.0, n_nonzero="all", random_state=seed).fit(X, y)
+            found.append((model.coef_[0] - truth) / model.coef_std_error_)
+    deviations = np.concatenate(found)
+    return deviations[np.isfinite(deviations)]
+
+
+def looking_at_labels(patch):
+    """Weights from the scores of the labels that records have, in place of those of any label."""
+
+    def weights(self, rows):
+        seen = np.abs(self.model.derivatives(rows)[:, 0]) * rows.lengths
+        large = self.model.traces(rows) * np.square(rows.lengths)
+        found = 1.0 / np.maximum(rows.means(seen, self.score), 1.0)
+        return found / np.maximum(rows.means(large, self.trace), 1.0) * (1 - 2.0**-20)
+
+    patch.setattr(ScoreWeighing, "weights", weights)
+
+
+def scores_without_weights(patch):
+    """The middle of the sandwich from records that all count the same."""
+    scores = runs._Estimation._scores
+    patch.setattr(
+        runs._Estimation, "_scores", lambda self, model, _, bound: scores(self, model, Weighing(), 10 * bound)
+    )
+
+
+def inverse_information(patch):
+    """Errors of maximum likelihood: no sandwich."""
+    errors_of = runs.errors_of
+
+    def plain(matrix, shown, span, step, scores, noise):
+        return errors_of(matrix, shown, span, step, np.linalg.inv(span.inverse), noise)
+
+    patch.setattr(runs, "errors_of", plain)
+
+
+BROKEN = {
+    "nothing": lambda patch: None,
+    "weights that look at labels": looking_at_labels,
+    "scores without weights": scores_without_weights,
+    "no sandwich": inverse_information,
+}
+
+
+def test_weighted_records_have_the_errors_of_their_weights():
+    deviations = weighted_fits("nothing")
+    assert deviations.size == 48
+    assert 0.6 < np.mean(np.square(deviations)) < 1.5
+    assert np.mean(np.abs(deviations) <= 1.96) >= 0.89
+
+
+def test_weights_that_look_at_labels_move_the_estimate():
+    assert np.mean(np.abs(weighted_fits("weights that look at labels")) <= 1.96) < 0.5
+
+
+@pytest.mark.parametrize("broken", ["scores without weights", "no sandwich"])
+def test_errors_without_weights_in_the_sandwich_are_too_large(broken):
+    # The same fits and the same noise, so that a ratio of errors shows.
+    assert np.mean(np.square(weighted_fits(broken))) < 0.75 * np.mean(np.square(weighted_fits("nothing")))
+
+
+def mapped_back(matrix, information, threshold):
+    """What is left out as eigenvectors of the information matrix in whitened coordinates, mapped back."""
+    values, vectors = np.linalg.eigh(information)
+    n_left = int(np.count_nonzero(values <= threshold))
+    left_out = np.linalg.qr(np.linalg.solve(matrix, vectors[:, :n_left]))[0]
+    return Span(vectors[:, n_left:], values[n_left:], left_out)
+
+
+def omitted_variable_bias(span_of, seed, width=6, stretch=30.0):
+    """How far a coefficient moves that is well known, if one direction is left out that is nearly collinear.
+
+    The records are infinitely many. Only the span is found in a matrix with noise, as clear as the least that is
+    accepted.
+    """
+    rng = np.random.default_rng([seed, 82])
+    null = np.zeros(width)
+    null[:2] = math.sqrt(0.5), -math.sqrt(0.5)
+    axes = np.linalg.qr(np.column_stack((null, rng.normal(size=(width, width - 1)))))[0]
+    matrix = (axes * np.append(stretch, np.ones(width - 1))) @ axes.T
+    information = (axes * np.append(0.3, np.ones(width - 1))) @ axes.T
+    deviation = 1.0 / (runs.TUNING.least_clear * (noise_norm(1.0, width) + 1.0))
+    noise = rng.normal(0, deviation, (width, width))
+    noise = np.triu(noise, 1) / math.sqrt(2) + np.tril(noise.T, -1) / math.sqrt(2) + np.diag(np.diag(noise))
+    span = span_of(matrix, information + noise, noise_norm(deviation, width) + deviation)
+    truth = rng.choice([-1.0, 1.0], width)
+    truth[1] = truth[0]
+    theta = np.linalg.solve(matrix.T, truth)
+    basis = span.basis
+    found = basis @ np.linalg.solve(basis.T @ information @ basis, basis.T @ information @ theta)
+    return np.abs(matrix.T @ found - truth)[2:].max() if span.n_left_out == 1 else math.nan
+
+
+def test_what_is_left_out_does_not_leak_into_what_is_known():
+    right, broken = (
+        np.array([omitted_variable_bias(span_of, seed) for seed in range(100)]) for span_of in (Span.of, mapped_back)
+    )
+    assert min(np.isfinite(right).sum(), np.isfinite(broken).sum()) > 25
+    assert np.nanmax(right) < 1e-6
+    assert np.nanmedian(broken) > 1e-3
+    assert np.nanmax(broken) > 0.02
 
 
 # ------------------------------------------------------------------ what strains the approximation
 
 
-def test_skewed_errors_that_grow_with_the_mean_are_covered(monkeypatch):
-    def deviations():
-        found = []
-        for seed in range(12):
-            rng = np.random.default_rng([seed, 79])
-            X = rng.uniform(-1, 1, (20_000, 2))
-            y = np.clip(0.06 * np.exp(0.5 * X[:, 0] + rng.normal(0, 0.8, 20_000)), 0, 1)
-            model = make("linear", epsilon=1.0, y_bounds=(0, 1), columns=[0, 1], random_state=seed).fit(X, y)
-            truth = np.array([0.0422, 0.0, 0.0859])
-            found.append((np.append(model.coef_, model.intercept_) - truth) / model.inference_.std_error[0])
-        return np.array(found)
-
-    # The truth by three million records, whose error is a hundredth of the standard errors.
-    rng = np.random.default_rng(999)
-    x = rng.uniform(-1, 1, 3_000_000)
-    slope, constant = np.polyfit(x, np.clip(0.06 * np.exp(0.5 * x + rng.normal(0, 0.8, x.size)), 0, 1), 1)
-    assert (slope, constant) == pytest.approx((0.0422, 0.0859), abs=2e-4)
-    assert np.mean(np.abs(deviations()) <= 1.96) >= 0.85
-    # A clip near the quantile leaves a bias that more records do not cure.
-    monkeypatch.setattr(runs, "TUNING", replace(runs.TUNING, most_room=1.0))
-    assert np.mean(np.abs(deviations())[:, [0, 2]] <= 1.96) < 0.5
+def skewed_fits():
+    """Deviations over errors of slopes where errors are lognormal and do not depend on the row; and the models."""
+    weights, found, models = np.array([0.0, 0.2, -0.15]), [], []
+    for seed in range(16):
+        rng = np.random.default_rng([seed, 79])
+        X = rng.uniform(-1, 1, (6000, 3))
+        errors = 0.06 * (np.exp(rng.normal(0, 0.8, 6000)) - math.exp(0.32))
+        model = make("linear", epsilon=1.0, n_nonzero="all", random_state=seed)
+        model.fit(X, np.clip(X @ weights + errors, -1, 1))
+        found.append(np.abs(model.coef_ - weights) / model.inference_.reach[0, :-1])
+        models.append(model)
+    return np.array(found), models
 
 
-def test_tails_that_are_long_for_the_budget_leave_no_standard_errors():
-    rng = np.random.default_rng(4)
-    X = rng.uniform(-1, 1, (5000, 8))
-    skewed = np.clip(0.04 * np.exp(0.5 * X[:, 0] + rng.normal(0, 1.0, 5000)), 0, 1)
-    model = make("linear", epsilon=1.0, y_bounds=(0, 1), n_nonzero="all", random_state=0).fit(X, skewed)
-    assert model.inference_.reason.startswith("residuals have tails that are long for this budget")
-    assert np.isnan(model.coef_std_error_).all()
-    # The logarithm has none, at the same budget.
-    logarithm = np.clip(np.log(skewed), -8, 0)
-    model = make("linear", epsilon=1.0, y_bounds=(-8, 0), n_nonzero="all", random_state=0).fit(X, logarithm)
-    assert model.inference_.reason is None
+def test_slopes_are_covered_where_errors_are_skewed_and_the_intercept_has_no_interval():
+    ratios, models = skewed_fits()
+    assert np.isfinite(ratios).all()
+    assert np.mean(ratios <= 1) >= 0.88
+    for model in models:
+        found = model.inference_
+        assert found.reason is None
+        assert found.estimable[0].tolist() == [True, True, True, False]
+        assert np.isnan([found.std_error[0, -1], found.sampling[0, -1], found.privacy[0, -1]]).all()
+        assert "The intercept has no interval, because a skewed tail" in " ".join(str(model.summary()).split())
+    # An interval from the errors of its neighbours would leave the truth out: the tail that is cut moves it.
+    shifts = np.array([abs(model.intercept_) / model.inference_.reach[0, 0] for model in models])
+    assert np.mean(shifts > 1) > 0.8
 
 
 @pytest.mark.slow
 def test_labels_that_are_nearly_certain_are_covered(monkeypatch):
-    weights = np.array([6.0, -4.0, 2.0])
+    weights = np.array([4.0, -3.0, 2.0])
 
     def deviations():
         found = []
@@ -232,27 +401,50 @@ def test_labels_that_are_nearly_certain_are_covered(monkeypatch):
             X = rng.uniform(-1, 1, (20_000, 3))
             y = (rng.random(20_000) < expit(X @ weights)).astype(int)
             model = make("logistic", epsilon=1.0, n_nonzero="all", random_state=seed).fit(X, y)
-            if model.inference_.reason is None:
-                found.append((model.coef_[0] - weights) / model.coef_std_error_)
+            found.append(np.abs(model.coef_[0] - weights) / model.inference_.reach[0, :-1])
         return np.array(found)
 
     covered = deviations()
-    assert len(covered) >= 16
-    assert np.mean(np.abs(covered) <= 1.96) >= 0.88
-    # Without a first step the Hessian is that of a start which is too short or too long.
-    monkeypatch.setattr(inference_run._Step, "_approach", lambda step: step._information(0.12) and step._gradient(0.13))
-    assert np.mean(np.abs(deviations()) <= 1.96) < np.mean(np.abs(covered) <= 1.96) - 0.04
+    assert np.isfinite(covered).mean() >= 0.6
+    assert np.mean(covered[np.isfinite(covered)] <= 1) >= 0.88
+    # Without first steps the information is that of a start which is too short.
+    monkeypatch.setattr(runs.NormalDesign, "solve", lambda design, theta, gradient: theta)
+    monkeypatch.setattr(runs, "TUNING", replace(runs.TUNING, longest_last_step=math.inf, longest_curved_step=math.inf))
+    started = deviations()
+    assert np.mean(started[np.isfinite(started)] <= 1) < 0.5
 
 
-def test_hubers_threshold_is_kept_where_no_column_is_chosen():
+def test_hubers_threshold_is_kept():
     rng = np.random.default_rng(3)
-    X = rng.uniform(-1, 1, (20_000, 5))
-    y = np.clip(-0.5 + 0.1 * rng.exponential(1.0, 20_000), -1, 1)
-    model = make("linear", epsilon=3.0, n_nonzero="auto", loss="huber", residual_clip=0.02, random_state=0).fit(X, y)
-    assert not model.support_.any()
-    expected = fixed_point(y, 0.02)
-    assert abs(model.intercept_ - expected) < 4 * model.inference_.std_error[0, -1]
-    assert abs(y.mean() - expected) > 10 * model.inference_.std_error[0, -1]
+    X = rng.uniform(-1, 1, (20_000, 2))
+    y = np.clip(-0.5 + 0.2 * X[:, 0] + 0.1 * rng.exponential(1.0, 20_000), -1, 1)
+    settings = {"epsilon": 3.0, "columns": [0, 1], "random_state": 0}
+    model = make("linear", loss="huber", residual_clip=0.02, **settings).fit(X, y)
+    expected = fixed_point(y - 0.2 * X[:, 0], 0.02)
+    np.testing.assert_array_less(np.abs(model.coef_ - [0.2, 0.0]), 1.5 * model.inference_.reach[0, :-1])
+    assert abs(model.intercept_ - expected) < 0.005
+    # The mean is elsewhere, and so is an estimate with a wider clip.
+    assert abs((y - 0.2 * X[:, 0]).mean() - expected) > 0.02
+    assert make("linear", **settings).fit(X, y).intercept_ - expected > 0.015
+    assert model.inference_.estimable[0].tolist() == [True, True, False]
+
+
+def test_without_noise_hubers_loss_is_the_fit_of_statsmodels():
+    X, y = draw("linear", 6, 3000, d=3)
+    y = np.rint(np.clip(y + 0.1 * np.random.default_rng(6).standard_t(2, 3000), -1, 1) * 4096) / 4096
+    model = make("linear", loss="huber", residual_clip=0.1, epsilon=INF, n_nonzero="all").fit(X, y)
+    rows = np.column_stack((X, np.ones(3000)))
+    # With a scale of one the threshold is that of the loss.
+    found = sm.RLM(y, rows, M=sm.robust.norms.HuberT(0.1))
+    weights = np.ones(3000)
+    for _ in range(200):
+        params = np.linalg.lstsq(rows * np.sqrt(weights)[:, None], y * np.sqrt(weights), rcond=None)[0]
+        weights = np.asarray(found.M.weights(y - rows @ params))
+    np.testing.assert_allclose(np.append(model.coef_, model.intercept_), params, atol=1e-6)
+    scores = np.clip(y - rows @ params, -0.1, 0.1)[:, None] * rows
+    bread = np.linalg.inv(rows.T @ (rows * (np.abs(y - rows @ params) <= 0.1)[:, None]))
+    errors = np.sqrt(np.diag(bread @ scores.T @ scores @ bread))
+    np.testing.assert_allclose(model.inference_.std_error[0], errors, rtol=1e-3)
 
 
 def fixed_point(y, clip):

@@ -17,6 +17,9 @@ LOCK    := requirements-test.lock
 # Without byte code, which is a quarter of the time and comes by itself with the first import.
 INSTALL := $(PIP) install --no-compile --constraint $(LOCK)
 
+# Byte code is kept: without it every process that tests start compiles numpy, scipy and scikit-learn anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Stamps: a venv is set up again only when pyproject.toml or the lock has changed.
 CORE    := $(VENV)/.core
 DEV     := $(VENV)/.dev
@@ -119,6 +122,7 @@ docs: examples lessons site ## All of the pages: examples, generated tables, the
 	$(BIN)/python docs/tables/errors.py --check
 	$(BIN)/python docs/tables/demo.py --check
 	$(BIN)/python docs/tables/forest.py --check
+	$(BIN)/python docs/tables/whitening.py --check
 	$(BIN)/python -m taciturn_research.benchmarks.compare --check
 	$(BIN)/python docs/checks/browser.py site $(REPORT)
 

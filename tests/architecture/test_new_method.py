@@ -1,5 +1,6 @@
 """A method in a file of its own is everywhere by one line of the registry."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -64,15 +65,30 @@ def test_a_new_method_is_audited_and_a_mutant_of_its_whole_fit_is_caught():
     assert claim_and_finding(broken)[0] == claim_and_finding(sound)[0]
 
 
-def run(folder, *arguments):
-    """The command, in a process whose registry has the line."""
-    code = f"import sys; from taciturn.methods.registry import METHODS, Method; {LINE}; "
-    code += "from taciturn.__main__ import main; sys.argv[0] = 'taciturn'; main()"
+def run(folder, *commands):
+    """Exit codes and what commands write to standard error, in one process whose registry has the line."""
     path = [str(Path(__file__).parent), *sys.path]
-    code = f"import sys; sys.path[:] = {path!r}; {code}"
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments], cwd=folder, capture_output=True, text=True, check=False
-    )
+    code = f"""
+import contextlib, io, json, sys
+sys.path[:] = {path!r}
+from taciturn.methods.registry import METHODS, Method
+{LINE}
+from taciturn.__main__ import main
+ends = []
+for arguments in {commands!r}:
+    sys.argv = ["taciturn", *arguments]
+    err, code = io.StringIO(), 0
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+    ends.append((code, err.getvalue()))
+print(json.dumps(ends))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 def test_a_new_method_is_in_the_command_and_in_errors_that_list_methods(tmp_path):
@@ -84,10 +100,9 @@ def test_a_new_method_is_in_the_command_and_in_errors_that_list_methods(tmp_path
         f'target = {{name = "y", lower = -1, upper = 1}}\n{columns}', encoding="utf-8"
     )
     fit = ("fit", "table.csv", "--bounds", "bounds.toml", "-o", "model", "--method")
-    done = run(tmp_path, *fit, "marginal")
-    assert done.returncode == 0, done.stderr
-    assert '"MarginalRegressor"' in (tmp_path / "model" / "model.json").read_text(encoding="utf-8")
     # A method that only classifies is refused with a list of those that do not.
-    refused = run(tmp_path, *fit, "admm")
-    assert refused.returncode != 0
-    assert "marginal" in refused.stderr
+    fitted, refused = run(tmp_path, (*fit, "marginal"), (*fit, "admm"))
+    assert fitted[0] == 0, fitted
+    assert '"MarginalRegressor"' in (tmp_path / "model" / "model.json").read_text(encoding="utf-8")
+    assert refused[0] != 0
+    assert "marginal" in refused[1]

@@ -315,9 +315,10 @@ VIEW = (
 )
 # The command, which leaves a file once it has opened the table.
 OPENED = (
-    "import sys\nfrom taciturn.app.cli.main import main\nfrom taciturn.tables import sheets\nchoose = sheets._choose\n"
+    "import sys\nfrom taciturn.app.cli.main import main\nfrom taciturn.tables import formats\n"
+    "choose = formats._choose\n"
     "def opened(*what):\n    open('opened', 'w').close()\n    return choose(*what)\n"
-    "sheets._choose = opened\nsys.argv[0] = 'taciturn'\nmain()\n"
+    "formats._choose = opened\nsys.argv[0] = 'taciturn'\nmain()\n"
 )
 
 

@@ -214,3 +214,16 @@ def test_names_with_commas_are_quoted():
     assert find_features("c=x,c=z", bounds) == [1, 3]
     with pytest.raises(ParameterError, match="^columns='a': expected the name of a column"):
         find_features("a,b", bounds)
+
+
+def test_a_fit_that_public_facts_refuse_is_refused_before_bounds_are_paid_for(tmp_path):
+    rows = "".join(f"{i % 60 + 20},{i % 7},{'yes' if i % 3 else 'no'}\n" for i in range(60))
+    (tmp_path / "few.csv").write_text(f"age,dose,ill\n{rows}")
+    columns = "".join(f'[columns."{name}"]\ntype = "number"\n' for name in ("age", "dose"))
+    (tmp_path / "few.toml").write_text(f'[target]\nname = "ill"\nclasses = ["no", "yes"]\n{columns}')
+    done = run("fit", "few.csv", "--bounds", "few.toml", "--private-bounds", 0.5, "--inference", "--nonzero", "all",
+               "-o", "refused", cwd=tmp_path)  # fmt: skip
+    assert "records for 3 coefficients at this budget" in one_sentence(done)
+    assert "nothing was spent" in one_sentence(done)
+    assert not (tmp_path / "refused").exists()
+    assert not (tmp_path / "refused.unfinished").exists()

@@ -195,6 +195,15 @@ def test_the_bar_tells_the_number_of_the_pass(monkeypatch):
     assert "fitting, pass 3" in screen.file.getvalue()
 
 
+def test_a_table_that_is_refused_leaves_the_cluster(folder, monkeypatch):
+    left = []
+    monkeypatch.setattr("taciturn.engines.dask.connect", lambda address: lambda: left.append(address))
+    bounds = ("--bounds", "bounds.toml")
+    refused = run("fit", "patients.csv", *bounds, "-o", "csv-on-dask", "--dask", "tcp://127.0.0.1:1", cwd=folder)
+    assert "expected Parquet or Arrow files for dask" in refused.err
+    assert left == ["tcp://127.0.0.1:1"]
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Port .* is already in use")
 def test_the_workers_of_a_scheduler_give_the_same_model(folder):

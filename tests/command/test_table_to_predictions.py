@@ -14,21 +14,21 @@ from taciturn.privacy.certificate import Certificate
 
 @pytest.fixture(scope="module")
 def commands_run(tmp_path_factory):
-    """A folder in which init, fit, show, predict and score have been run."""
+    """A folder in which init, fit, show, predict and score have been run, fit by the installed command."""
     folder = tmp_path_factory.mktemp("commands")
     write_patients(folder)
     new = [row[:-1] for row in patients(60, seed=5)]
     (folder / "new.csv").write_text(csv_text(new, header=["age", "dose", "smoker", "region"]), encoding="utf-8")
     (folder / "known.csv").write_text(csv_text(patients(300, seed=6)), encoding="utf-8")
     runs = {
-        "init": run_installed("init", "patients.csv", "--target", "ill", "-o", "template.toml", cwd=folder),
+        "init": run("init", "patients.csv", "--target", "ill", "-o", "template.toml", cwd=folder),
         "fit": run_installed(
             "fit", "patients.csv", "--bounds", "bounds.toml", "--epsilon", 4, "--nonzero", 3, "--seed", 1,
             "-o", "model", cwd=folder,
         ),
-        "show": run_installed("show", "model", cwd=folder),
-        "predict": run_installed("predict", "model/model.json", "new.csv", "-o", "out.csv", cwd=folder),
-        "score": run_installed("score", "model/model.json", "known.csv", cwd=folder),
+        "show": run("show", "model", cwd=folder),
+        "predict": run("predict", "model/model.json", "new.csv", "-o", "out.csv", cwd=folder),
+        "score": run("score", "model/model.json", "known.csv", cwd=folder),
     }  # fmt: skip
     for name, done in runs.items():
         assert done.code == 0, (name, done)

@@ -40,9 +40,10 @@ CASES = {
 # Old text of a certificate -> new text. Each line was reviewed: the sentence means the same.
 REWORDED = json.loads((RECORD.parent / "certificate_words.json").read_text(encoding="utf-8"))
 
+# numpy 2.4 names kernels by levels of the architecture, and earlier versions by instructions.
 KERNELS = {
     "OPENBLAS_CORETYPE": "Haswell",
-    "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR",
+    "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR",
 }
 
 _ATTRIBUTES = (

@@ -1,9 +1,8 @@
-"""A table of 20 GB as doubles is fitted in bounded memory by a stream."""
+"""A table of 6 GB as doubles is fitted in bounded memory by a stream."""
 
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +11,10 @@ import pytest
 pytest.importorskip("pyarrow")
 
 N_COLUMNS = 100
-N_ROWS = 25_000_000
-MOST_MEMORY = 1_500_000_000
-MOST_SECONDS = 2400.0
+N_ROWS = 7_500_000
+MOST_MEMORY = 1_000_000_000
+# Of processor time.
+MOST_SECONDS = 720.0
 
 FIT = """
 import json, resource, sys
@@ -23,28 +23,28 @@ from taciturn import SparseClassifier, open_table
 path, bounds, memory = sys.argv[1:]
 with open_table(path, bounds, memory=int(memory)) as table:
     model = SparseClassifier(classes=(0, 1), x_bound=1.0, n_nonzero=10, random_state=1).fit(table)
-print(json.dumps([model.coef_.ravel().tolist(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024]))
+used = resource.getrusage(resource.RUSAGE_SELF)
+print(json.dumps([model.coef_.ravel().tolist(), used.ru_maxrss * 1024, used.ru_utime + used.ru_stime]))
 """
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kilobytes on Linux only")
-def test_twenty_gigabytes_are_fitted_in_one_and_a_half(tmp_path):
+def test_six_gigabytes_are_fitted_in_one(tmp_path):
     from scale_tables import write_large_parquet
 
     table, bounds = tmp_path / "large.parquet", tmp_path / "bounds.toml"
     write_large_parquet(table, N_ROWS, N_COLUMNS)
-    assert 8 * N_ROWS * N_COLUMNS == 20 * 10**9
+    assert 8 * N_ROWS * N_COLUMNS == 6 * 10**9
     bounds.write_text('[target]\nname = "y"\nclasses = [0, 1]\n[defaults]\nlower = -1\nupper = 1\n', encoding="utf-8")
-    start = time.monotonic()
     script = Path(tmp_path / "fit.py")
     script.write_text(FIT, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, script, table, bounds, str(MOST_MEMORY)],
-        capture_output=True, text=True, check=True, timeout=MOST_SECONDS,
+        capture_output=True, text=True, check=True,
     )  # fmt: skip
-    coefficients, peak = json.loads(done.stdout)
-    assert time.monotonic() - start < MOST_SECONDS
+    coefficients, peak, seconds = json.loads(done.stdout)
+    assert seconds < MOST_SECONDS
     assert peak < MOST_MEMORY
     # The five columns of the target, with alternating signs and log-odds of 3 each.
     found = np.asarray(coefficients)

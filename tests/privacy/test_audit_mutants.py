@@ -1,5 +1,7 @@
 """The audit finds out every mutant by its own promise, and says nothing against the code as it is."""
 
+from dataclasses import replace
+
 import pytest
 from mutants import MUTANTS, claim_and_finding, is_flagged
 
@@ -36,7 +38,7 @@ def caught(mutant):
 
 @pytest.mark.parametrize("mutant", [*filter(is_whole_fit, MUTANTS)], ids=lambda mutant: mutant.name)
 def test_a_whole_fit_with_too_little_noise_is_caught(mutant):
-    caught(mutant)
+    caught(replace(mutant, attack=mutant.attack.quick()))
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,8 @@ MUCH = {
     "PermuteAndFlip/sampled": 1000,
     "RoundedGaussian/sampled": 4000,
     "FloatGaussian": 3000,
-    "CorrelationSelector/gumbel": 4000,
+    # A share of the budget pays for the mean of the target, and the rest is seen in more runs.
+    "CorrelationSelector/gumbel": 8000,
     "CorrelationSelector/peeling": 1000,
     "CorrelationSelector/persons": 1000,
     "KendallSelector": 800,

@@ -21,12 +21,14 @@ from taciturn.engines import ArraySource, Block
 from taciturn.losses import LogisticLoss, SoftmaxLoss, SquaredLoss
 from taciturn.methods.inference.whitened import (
     MATRIX_SCALE,
+    ClippedSquares,
     Coordinates,
     InformationSum,
     LabelLoss,
     Lengths,
     LengthWeighing,
     MarginLoss,
+    MarginNorms,
     NumberLoss,
     Residuals,
     ScoreProducts,
@@ -71,6 +73,8 @@ def tasks(kind, seed, **how):
     }
     if kind != "margins":
         found["information"] = InformationSum(at, loss, local, weighing, trace, SQUARED)
+    else:
+        found["squares"] = ClippedSquares(at, loss, weighing, NORM)
     return found
 
 
@@ -90,7 +94,7 @@ def l2(value):
 
 def beyond(name, total, relation="zero-out"):
     """Whether a sum is more than a record may add, without rounding."""
-    if name == "gradient":
+    if name in ("gradient", "squares"):
         return l2(total) > Fraction(jointly_clipped_sum(NORM, relation).value) ** 2
     upper = np.triu_indices(len(total))
     weighted = total[upper] * np.where(upper[0] == upper[1], 12, 17)
@@ -99,7 +103,7 @@ def beyond(name, total, relation="zero-out"):
 
 def share(name, total):
     """How much of the bound a sum takes."""
-    return math.sqrt(l2(total)) / NORM if name == "gradient" else float(np.trace(total)) / SQUARED
+    return math.sqrt(l2(total)) / NORM if name in ("gradient", "squares") else float(np.trace(total)) / SQUARED
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -190,11 +194,11 @@ def test_sums_are_those_of_the_records_one_by_one(kind):
                 np.testing.assert_array_equal(found, sum(terms[i] for i in places))
 
 
-@pytest.mark.parametrize("kind", ["numbers", "labels", "classes"])
+@pytest.mark.parametrize("kind", ["numbers", "labels", "classes", "margins"])
 def test_numbers_for_quantiles_are_those_of_the_records_one_by_one(kind):
     X, y = records_of(kind, 6, 200)
     loss, at, local, _, _, _ = setting(kind, 6)
-    statistics = [Lengths(at, loss), Traces(at, loss, local)]
+    statistics = [Lengths(at, loss), MarginNorms(at, loss, local) if kind == "margins" else Traces(at, loss, local)]
     if kind == "numbers":
         statistics.append(Residuals(at, loss, local))
     for statistic in statistics:
@@ -284,3 +288,15 @@ def test_rows_of_a_person_share_one_weight():
     whole = np.array([(psi * U)[owners == p].mean(axis=0) for p in range(60)])
     clipped = whole * np.minimum(1, bound / np.linalg.norm(whole, axis=1))[:, None]
     assert np.abs(clipped.sum(axis=0) - gradient).max() > 0.05 * bound
+
+
+def test_clipped_squares_are_those_of_numpy():
+    X, y = records_of("numbers", 4, 300)
+    loss, at, _, weighing, _, trace = setting("numbers", 4, wild=False)
+    U = np.column_stack((np.rint(np.clip(X, -1, 1) * ONE) / ONE, np.ones(len(X)))) @ at.matrix.T
+    reach = weighing.norm / np.linalg.norm(U, axis=1)
+    w = np.minimum(1, reach) ** 2 * np.minimum(1, weighing.room * reach)
+    found = ClippedSquares(at, loss, weighing, NORM)(Block(Design(X, 1.0), y)) * (trace / NORM)
+    np.testing.assert_allclose(found, (w[:, None] * U**2).sum(axis=0), rtol=1e-6)
+    # Without the clip of long rows they are the diagonal of the Gram matrix, from which they tell rare directions.
+    assert (found < 0.99 * ((w / np.minimum(1, reach))[:, None] * U**2).sum(axis=0)).any()

@@ -19,7 +19,7 @@ fcntl = pytest.importorskip("fcntl")
 CHROMIUM = Path("/usr/bin/chromium")
 PATIENCE = 60.0
 
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"needs Chromium at {CHROMIUM}")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not CHROMIUM.exists(), reason=f"needs Chromium at {CHROMIUM}")]
 
 
 class Browser:

@@ -207,7 +207,7 @@ def test_students_t_and_allowances_are_stated():
     assert "wider" not in note
     found = errors([0.1, 0.2, NAN, 0.4], [12.25, INF, INF, 40.0], [0.0, 0.125, 0.0, 0.0], ((), (), (0,), ()))
     note = summary(found).notes[-1]
-    assert "Student's t with 12.2 or more degrees of freedom" in note
+    assert "Student's t with 12 or more degrees of freedom" in note
     assert "wider by up to 0.125 on either side" in note
     frame = summary(found).to_frame()
     np.testing.assert_array_equal(frame["df"], [12.25, INF, NAN, 40.0])

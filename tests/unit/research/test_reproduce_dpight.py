@@ -171,7 +171,7 @@ def test_the_cost_of_privacy_leaves_out_what_the_method_cannot_do():
     X, y, coef = tables._data(400, 0)
     np.testing.assert_allclose(np.abs(coef[coef != 0.0]), 1 / math.sqrt(3))
     assert np.var(y - X @ coef) == pytest.approx(0.1, rel=0.3)
-    parameters = {"n_nonzero": 3, "n_steps": 10, "step_size": 1.0, "delta": 0.01}
+    parameters = {"loss": "squared", "n_nonzero": 3, "n_steps": 10, "step_size": 1.0, "delta": 0.01}
     cheap = tables._distance(tables.DPIGHT, parameters | {"gradient_bound": 1e-6}, X, y, coef, 0)
     dear = tables._distance(tables.DPIGHT, parameters | {"gradient_bound": 100.0}, X, y, coef, 0)
     assert cheap < 1e-9 < 0.5 < dear

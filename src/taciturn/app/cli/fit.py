@@ -142,6 +142,9 @@ def fit(
             records = open_records(table, facts, model, invalid=invalid, memory=memory, dask=dask)
             opened.callback(records.close)
         warm_up(model, records.X)
+        if inference:
+            # Public facts may refuse the fit, which is not to be learned after bounds were paid for.
+            model.check_table(records.X, records.y)
         spent = records.pay_for_bounds(folder, share, epsilon, delta, **budget)
         model.set_params(**records.target_parameters())
         records.fit(model)

@@ -7,7 +7,7 @@ import inspect
 import re
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -676,17 +676,22 @@ def open_records(
     from taciturn.engines.partitions import open_files
 
     engine, disconnect = _connect(dask) if dask is not None else (StreamEngine(limit), None)
-    with share_bar(f"reading {table.name}") as progress:
-        opened = open_files(
-            table, facts.bounds, engine, schema=facts.schema, invalid=invalid, memory=limit, progress=progress
-        )
-        if facts.to_find:
-            # Else a cell that cannot be used would be found when the bounds are paid for.
-            opened.check(progress, facts.to_find)
-    records = Table(opened, facts, engine, disconnect)
-    records.open()
-    if facts.task == "classify" and facts.bounds.target.classes is None:
-        check_labels(facts.bounds.target.name, records.labels())
+    with ExitStack() as undone:
+        if disconnect is not None:
+            undone.callback(disconnect)
+        with share_bar(f"reading {table.name}") as progress:
+            opened = open_files(
+                table, facts.bounds, engine, schema=facts.schema, invalid=invalid, memory=limit, progress=progress
+            )
+            undone.callback(opened.close)
+            if facts.to_find:
+                # Else a cell that cannot be used would be found when the bounds are paid for.
+                opened.check(progress, facts.to_find)
+        records = Table(opened, facts, engine, disconnect)
+        records.open()
+        if facts.task == "classify" and facts.bounds.target.classes is None:
+            check_labels(facts.bounds.target.name, records.labels())
+        undone.pop_all()
     return records
 
 

@@ -85,7 +85,7 @@ def _nodes(n_outputs: int) -> tuple[FloatArray, FloatArray]:
     if n_outputs == 1:
         nodes, weights = np.polynomial.hermite_e.hermegauss(_HERMITE_NODES)
         return nodes[:, None], weights / weights.sum()
-    points = qmc.Sobol(n_outputs, scramble=True, seed=0).random(_SOBOL_NODES)
+    points = qmc.Sobol(n_outputs, rng=np.random.default_rng(0)).random(_SOBOL_NODES)
     return ndtri(points), np.full(_SOBOL_NODES, 1.0 / _SOBOL_NODES)
 
 

@@ -121,7 +121,7 @@ class _Tuning:
     longest_curved_step: float = 0.9
 
     # ---- without noise
-    noiseless_steps: int = 50
+    noiseless_steps: int = 200
     least_step: float = 1e-12
     least_eigenvalue: float = 1e-9
 
@@ -216,6 +216,16 @@ class InferencePlan:
         return n_outputs - 1 if n_outputs > 1 else 1
 
     @property
+    def conditions(self) -> str:
+        """What the coverage of intervals rests on, besides many records; the guarantee of privacy does not."""
+        largest = TUNING.largest_coefficients if self.start.regression else TUNING.largest_log_odds
+        tails = ", errors are symmetric or do not depend on the row" if self.start.regression else ""
+        return (
+            f"records are independent, derivatives have mean zero given the row{tails}, and coefficients of columns in "
+            f"[-1, 1] have a norm of at most {largest:g}{' of the half range of y' if self.start.regression else ''}"
+        )
+
+    @property
     def cost(self) -> Event:
         """What everything costs together: one filter, since a record is in one half and halves cost the same."""
         first, second = (budget.event for budget in self.open_filters())
@@ -271,7 +281,8 @@ def _refuse_what_cannot_be_told(plan: InferencePlan, n_columns: int) -> None:
     if not math.isfinite(plan.budget.epsilon):
         return
     mu = plan.open_filters()[1].mu
-    clear = plan.allot(n_columns, mu).clear
+    # Huber's loss shares the information matrix in two.
+    clear = plan.allot(n_columns, mu).clear * (math.sqrt(0.5) if plan.start.huber else 1.0)
     if clear >= TUNING.least_clear:
         return
     n_records = (2 if plan.split else 1) * math.ceil(plan.n_step_rows * TUNING.least_clear / clear)

@@ -34,6 +34,7 @@ from __future__ import annotations
 import math
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -57,7 +58,7 @@ from taciturn.methods.inference.algebra import (
     noise_norm,
     rare_directions,
 )
-from taciturn.methods.inference.plan import TUNING, InferencePlan
+from taciturn.methods.inference.plan import TUNING, Allotment, InferencePlan
 from taciturn.methods.inference.whitened import (
     MATRIX_SCALE,
     ClippedSquares,
@@ -93,9 +94,10 @@ _SUM_BITS, _SQUARE_BITS = 61, 46
 class WhitenedEstimate:
     """Coefficients of the columns and of the intercept, in mapped units, and what is known of their errors.
 
-    ``coefficients`` have one row per output, or one per class. ``shown`` are those that have errors: the same, or of
-    each class less the first one. Errors are over ``shown`` in rows; None where there are none at all. ``left_out`` is
-    an orthonormal basis of what is not identified of ``shown``.
+    ``coefficients`` have one row, or one per class, which is zero for the first. ``errors``, ``estimable`` and
+    ``left_out`` are over those of one row, or of the other classes one after the other: their errors, None where there
+    are none at all, whether they have an interval, and what is not identified of them. ``reason`` says in a word why
+    none has one.
     """
 
     coefficients: FloatArray
@@ -124,6 +126,17 @@ class _Estimation:
 
     def _coordinates(self, matrix: FloatArray) -> Coordinates:
         return Coordinates.of(matrix, self._columns, intercept=self._intercept)
+
+    @cached_property
+    def _shares(self) -> Allotment:
+        return self._plan.allot(self._width - self._intercept, self._mu)
+
+    @property
+    def _rank(self) -> float:
+        """The largest quantile that noise in ranks leaves to residuals."""
+        t = TUNING
+        slack = t.ranks / (math.sqrt(t.quantile_share) * self._mu * self._n_records)
+        return min(max(1.0 - slack, t.least_residual_quantile), t.residual_quantile)
 
     # ---- coefficients in their several forms
 
@@ -217,7 +230,7 @@ class _Estimation:
 
     def run(self) -> WhitenedEstimate:
         """Spend the whole budget."""
-        shares = self._shares = self._plan.allot(self._width - self._intercept, self._mu)
+        shares = self._shares
         constants = self._constants(TUNING.start_share)
         whitening = Whitening.start(self._width)
         for number in range(1, shares.rounds + 1):
@@ -238,25 +251,19 @@ class _Estimation:
 
     def _run_numbers(self, constants: FloatArray) -> WhitenedEstimate:
         shares, t, n, mu = self._shares, TUNING, self._n_records, self._mu
-        self._rank = min(
-            max(1.0 - t.ranks / (math.sqrt(t.quantile_share) * mu * n), t.least_residual_quantile), t.residual_quantile
-        )
         # In units of a residual's deviation, if errors are normal.
         usual = float(ndtri(0.5 + 0.5 * self._rank))
         least = max(t.least_residual_room, t.usual_reach / usual)
-        spent = self._releases.remaining
         # Huber's loss has another matrix in the end, where it is known which residuals are beyond the threshold.
-        share = shares.information if self._bend is None else 0.5 * shares.information
-        weighing, information, noise = self._weighted_rows("the information matrix", share, usual * least)
+        planned = shares.information if self._bend is None else 0.5 * shares.information
+        weighing, information, noise = self._weighted_rows("the information matrix", planned, usual * least)
         span = Span.of(self._at.matrix, information, self._threshold(noise))
         uncertainty = np.zeros(self._width)
         if 0 < span.n_left_out < self._width:
             weighing, noise, span, uncertainty = self._look_again(span, usual * least)
-        # What a second look took is taken from the gradients.
-        spent -= self._releases.remaining + shares.information + t.quantile_share
-        theta, total = self._start(constants), sum(shares.gradients)
-        for number, share in enumerate(shares.gradients, 1):
-            share *= 1.0 - spent / total
+        later = t.quantile_share * len(shares.gradients) if self._bend is None else planned
+        theta = span.project(self._start(constants)[0])[None]
+        for number, share in enumerate(self._gradient_shares(later), 1):
             model = self._numbers(theta)
             if self._bend is None:
                 what = f"a large quantile of residuals before step {number}"
@@ -269,8 +276,7 @@ class _Estimation:
                 model = replace(model, clip=size * min(space, most, t.most_residual_room))
             elif number == len(shares.gradients):
                 what = f"the information matrix of {self._width:,} coefficients before the last step"
-                half = 0.5 * shares.information
-                information, noise = self._information(what, half, model, weighing, weighing.trace)
+                information, noise = self._information(what, planned, model, weighing, weighing.trace)
                 span = span.renew(information, self._threshold(noise))
             bound = weighing.norm * model.clip
             what = f"the gradient of {self._width:,} coefficients before step {number}"
@@ -280,6 +286,15 @@ class _Estimation:
         scores, of_scores = self._scores(model, weighing, bound)
         errors = Noise(noise, deviation, of_scores)
         return self._estimate(theta, step, span, scores, errors, t.largest_coefficients, uncertainty)
+
+    def _gradient_shares(self, later: float) -> tuple[float, ...]:
+        """What gradients may cost: the rest but for the scores and what comes ``later``, in the proportions planned.
+
+        Second looks are paid for by gradients.
+        """
+        available = self._releases.remaining - self._shares.scores - later
+        total = sum(self._shares.gradients)
+        return tuple(available * share / total for share in self._shares.gradients)
 
     def _weighted_rows(self, what: str, share: float, unit: float) -> tuple[LengthWeighing, FloatArray, float]:
         """Weights of rows, the information matrix and its noise; ``unit`` is a large residual over its deviation."""
@@ -326,11 +341,8 @@ class _Estimation:
         shares, t, n = self._shares, TUNING, self._n_records
         norm = self._length("a large quantile of row norms", t.row_quantile)
         weighing = LengthWeighing(norm, shares.room)
-        spent = self._releases.remaining
         gram, noise = self._shortened(weighing)
-        spent -= self._releases.remaining + shares.last_gram + t.rare_share
-        rest = 1.0 - spent / sum(shares.gradients)
-        *gradients, last = (rest * share for share in shares.gradients)
+        *gradients, last = self._gradient_shares(shares.information + t.quantile_share)
         values, vectors = np.linalg.eigh(gram)
         gram = (vectors * np.maximum(values, noise_norm(noise, self._width))) @ vectors.T
         constant = np.linalg.solve(self._at.matrix.T, np.eye(self._width)[-1]) if self._intercept else None
@@ -355,8 +367,8 @@ class _Estimation:
         what = f"the information matrix of {self._size:,} coefficients"
         information, noise = self._information(what, shares.information, model, final, trace)
         span = Span.of(self._whole(), information, self._threshold(noise))
-        # Weights stay those of the start, at which the information was taken.
-        kept = span.project(theta.ravel()).reshape(theta.shape)
+        # Without what is not identified; weights are functions of where the gradient is taken.
+        kept = span.project(theta.ravel()).reshape(theta.shape) if span.information.size else theta
         lost = design.size(theta - kept)
         model = self._model(kept)
         what = f"the gradient of {self._size:,} coefficients before the last step"
@@ -370,7 +382,9 @@ class _Estimation:
         far = far or lost > t.most_left_out
         noises = Noise(noise, deviation, of_scores)
         found = self._estimate(theta, step, span, scores, noises, t.largest_log_odds)
-        return found if not far else replace(found, errors=None, estimable=np.zeros_like(found.estimable), reason="far")
+        if found.errors is None or not far:
+            return found
+        return replace(found, errors=None, estimable=np.zeros_like(found.estimable), reason="far")
 
     def _shortened(self, weighing: LengthWeighing) -> tuple[FloatArray, float]:
         """The Gram matrix of rows and the deviation of its noise, in coordinates that do not stretch rare categories.
@@ -439,10 +453,14 @@ class _Estimation:
         shares = np.where(values > TUNING.least_eigenvalue * largest, values / largest, 1.0)
         self._at = self._coordinates((vectors / np.sqrt(shares)) @ vectors.T)
         theta = self._start(constants)
+        # Labels that are nearly certain have no information left, and separate the classes.
+        threshold = TUNING.least_eigenvalue * largest
+        steepest = NumberLoss(np.zeros((1, self._width)))
         for _ in range(TUNING.noiseless_steps):
             model = self._model(theta)
-            information, _ = self._noiseless_information(model, 0.0)
-            span = Span.of(self._whole(), information, TUNING.least_eigenvalue * float(np.trace(information)))
+            # The curvature of Huber's loss is that of the residuals within, and steps by it may not end.
+            information, _ = self._noiseless_information(model if self._bend is None else steepest, 0.0)
+            span = Span.of(self._whole(), information, threshold)
             bound = self._largest_score(model)
             norm = 1 << (_SUM_BITS - self._n_records.bit_length())
             sums = self._source.total(ScoreSum(self._at, self._loss, model, Weighing(), bound, norm))
@@ -452,15 +470,17 @@ class _Estimation:
                 break
         model = self._model(theta)
         information, _ = self._noiseless_information(model, 0.5 * remaining)
-        span = Span.of(self._whole(), information, TUNING.least_eigenvalue * float(np.trace(information)))
+        span = Span.of(self._whole(), information, threshold)
         scores, _ = self._scores(model, Weighing(), self._largest_score(model))
         found = self._estimate(theta, np.zeros(self._size), span, scores, Noise(0.0, 0.0, 0.0), TUNING.largest_log_odds)
         # Without noise the null space is exact but for rounding.
         shares = np.square(found.left_out).sum(axis=1)
         exact = shares <= math.sqrt(TUNING.least_eigenvalue)
         errors = found.errors
-        if errors is None:
-            return found
+        n_collinear = self._plan.n_outputs * int(np.count_nonzero(values <= TUNING.least_eigenvalue * largest))
+        if errors is None or (self._labels and span.n_left_out > n_collinear):
+            # Classes are separated where labels are certain, and there is no maximum of the likelihood.
+            return replace(found, errors=None, estimable=np.zeros_like(exact), reason="noise")
         return replace(found, errors=replace(errors, allowance=np.zeros_like(errors.allowance)), estimable=exact)
 
     def _noiseless_information(self, model: LocalLoss, share: float) -> tuple[FloatArray, float]:

@@ -450,7 +450,8 @@ class CoefficientSummary:
         )
         known, further = found.estimable, ""
         if np.isfinite(least := found.degrees[known].min()):
-            further += f" Their quantiles are those of Student's t with {least:.3g} or more degrees of freedom."
+            whole = math.floor(least)
+            further += f" Their quantiles are those of Student's t with {whole:,} or more degrees of freedom."
         if most := found.allowance[known].max():
             further += (
                 f" Intervals are wider by up to {most:.3g} on either side for directions that were left out, because "
@@ -460,8 +461,9 @@ class CoefficientSummary:
             *self.gaps,
             f"Intervals of {found.confidence_level:.4g} confidence include the sampling error and the noise for "
             f"privacy, whose squares add up to that of the standard error.{further} {chosen} They hold for "
-            "many records, whether or not the variance is constant or the model exact. They do not cover columns that "
-            "were left out, values beyond the bounds, or a sample that does not represent the population.",
+            "many records, whether or not the variance is constant. If the model is not exact, they are for a fit in "
+            "which long rows weigh less. They do not cover columns that were left out, values beyond the bounds, or a "
+            "sample that does not represent the population.",
         )
 
     @property

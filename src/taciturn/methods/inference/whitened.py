@@ -39,8 +39,9 @@ _EXACT_BITS = 53
 _SQUARE_BITS = 62
 # Entries of the rows that are looked at at once.
 _PIECE_ENTRIES = 1 << 17
-# Measures of a person's rows are whole numbers of this part of their bound, up to a limit that no row should reach.
-_MEASURE_UNIT, _LARGEST_MEASURE = 2.0**-12, 2.0**20
+# Measures of a person's rows are whole numbers of this part of their bound, up to a limit that no row should reach:
+# sums of them are exact doubles.
+_MEASURE_UNIT, _LARGEST_MEASURE = 2.0**-12, 2.0**40
 # Terms of a person's rows are whole numbers of this part of their bound, so that their sums are exact.
 _TERM_BITS = 45
 # Covers the rounding of products and quotients: bounds on integers hold exactly, which is checked besides.
@@ -132,8 +133,9 @@ class WhitenedRows:
         shares = measure / bound
         if self.persons is None:
             return shares
-        whole = np.ceil(np.minimum(shares, _LARGEST_MEASURE) / _MEASURE_UNIT).astype(np.int64)
-        return self.persons.totals(whole).astype(np.float64) * _MEASURE_UNIT / self.persons.counts
+        whole = np.ceil(np.minimum(shares, _LARGEST_MEASURE) / _MEASURE_UNIT)
+        means: FloatArray = self.persons.totals(whole) * _MEASURE_UNIT / self.persons.counts
+        return means
 
     def spread(self, by_record: FloatArray) -> FloatArray:
         """One number per row from one per record."""
@@ -382,9 +384,9 @@ class WhitenedTask:
         """The features that are read."""
         return self.at.columns
 
-    def pieces(self, block: Block) -> Iterator[WhitenedRows]:
-        """The rows of a block, some at a time."""
-        design, step = block.design(self.at.columns, "csr"), max(1, _PIECE_ENTRIES // max(self.at.width, 1))
+    def pieces(self, block: Block, n_vectors: int = 1) -> Iterator[WhitenedRows]:
+        """The rows of a block, some at a time: fewer if each has several vectors that are as long as it."""
+        design, step = block.design(self.at.columns, "csr"), max(1, _PIECE_ENTRIES // max(self.at.width * n_vectors, 1))
         parts: Iterator[tuple[PersonRows | None, int, int]]
         if block.persons is None:
             parts = ((None, start, min(start + step, block.n_rows)) for start in range(0, block.n_rows, step))
@@ -478,7 +480,7 @@ class InformationSum(WhitenedTask):
         """The sum over the records of a block."""
         size, directions = self.model.n_outputs * self.at.width, self.model.directions
         total = np.zeros((size, size), dtype=np.int64)
-        for rows in self.pieces(block):
+        for rows in self.pieces(block, self.model.n_outputs * len(directions)):
             scales = _scale(self.row_squared, size * len(directions) * rows.counts)
             scales = scales * (rows.present * (self.at.unit / math.sqrt(self.trace)))
             shares = rows.spread(self.weighing.weights(rows)) / rows.counts
@@ -509,12 +511,12 @@ class _ScoreTask(WhitenedTask):
 
     def scores(self, block: Block, norm: float, most: int) -> Iterator[FloatArray]:
         """Scores as integers, ``norm`` standing for their bound and ``most`` bounding their squared norms."""
-        for rows in self.pieces(block):
+        for rows in self.pieces(block, self.model.n_outputs):
             shares = rows.spread(self.weighing.weights(rows)) * rows.present / rows.counts * (self.at.unit / self.bound)
             psi = self.model.derivatives(rows) * shares[:, None]
             terms = (psi[:, :, None] * rows.u[:, None, :]).reshape(len(psi), -1)
             vectors = np.rint(rows.totals(terms) * norm)
-            vectors[np.einsum("ij,ij->i", vectors, vectors) > most * (1.0 - 2.0**-40)] = 0.0
+            vectors[~(np.einsum("ij,ij->i", vectors, vectors) <= most * (1.0 - 2.0**-40))] = 0.0
             yield vectors
 
 
@@ -570,7 +572,7 @@ class ClippedSquares(WhitenedTask):
             shares = rows.spread(self.weighing.weights(rows)) / rows.counts * clips
             terms = np.square(rows.u * self.at.unit) * (shares / self.weighing.trace)[:, None]
             vectors = np.trunc(rows.totals(terms) * self.norm)
-            vectors[np.einsum("ij,ij->i", vectors, vectors) > self.norm**2 * (1.0 - 2.0**-40)] = 0.0
+            vectors[~(np.einsum("ij,ij->i", vectors, vectors) <= self.norm**2 * (1.0 - 2.0**-40))] = 0.0
             total += vectors.astype(np.int64).sum(axis=0)
         return total
 

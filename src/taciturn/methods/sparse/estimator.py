@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -11,7 +12,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import _get_feature_names
 
-from taciturn.core.errors import ParameterError
+from taciturn.core.errors import ParameterError, WeakBudgetWarning
 from taciturn.core.rng import Stream
 from taciturn.core.validation import Invalid, check_choice, check_integer, check_real, check_truth
 from taciturn.engines.interface import OpenTable, Source
@@ -116,6 +117,12 @@ class SparseModel(InferringModel, PrivateLinearModel):
             return facts
         return replace(facts, columns=columns, assumptions=(*facts.assumptions, FIXED_COLUMNS))
 
+    def check_table(self, X: Any, y: Any) -> None:
+        """Raise ParameterError where public facts of a table refuse a fit to it; a fit does so by itself."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", WeakBudgetWarning)
+            self._plan(self._public_facts(X, y))
+
     def _plan(self, facts: PublicFacts) -> _Plan:
         problem = self._problem(facts)
         row_bound = number_or_auto(row_bound=self.row_bound)
@@ -172,6 +179,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
             described["columns"] = list(facts.columns)
         if isinstance(plan, InferencePlan):
             described["inference"] = "two halves of the records" if plan.split else "all records"
+            described["intervals"] = plan.conditions
         return described
 
     def _store(self, plan: _Plan, facts: PublicFacts, outcome: _Result) -> None:

@@ -102,10 +102,11 @@ def _linear(setting: Panel, coef: FloatArray) -> dict[str, Callable[..., Any]]:
     s, bound = setting.s, setting.row_bound
     # The bound on gradients of Corollary 5.6, for which one must know the true weights.
     stated = bound * (math.sqrt(2.0 * s) * float(np.linalg.norm(coef)) + _NOISE_LEVEL * math.log(setting.n))
+    ight: dict[str, Any] = {"loss": "squared", "n_nonzero": s, "n_steps": STEPS}
     sound: dict[str, Any] = {"x_bound": 2.0, "y_bounds": (-s / 2.0, s / 2.0)} | _sound(setting)
     return _baselines(setting, gradient_bound=float(s)) | {
-        DP_IGHT: partial(DPIGHT, gradient_bound=stated, n_nonzero=s, n_steps=STEPS, step_size=0.1),
-        RESIDUALS_OF_1: partial(DPIGHT, gradient_bound=bound, n_nonzero=s, n_steps=STEPS, step_size=1.0),
+        DP_IGHT: partial(DPIGHT, gradient_bound=stated, step_size=0.1, **ight),
+        RESIDUALS_OF_1: partial(DPIGHT, gradient_bound=bound, step_size=1.0, **ight),
         "HardThresholdRegressor": partial(HardThresholdRegressor, mechanism="peeling", **sound),
         "SparseRegressor": partial(SparseRegressor, **sound),
     }

@@ -106,8 +106,8 @@ def _costs(X: FloatArray, y: FloatArray, coef: FloatArray, seed: int) -> dict[st
     n = y.size
     budget = {"delta": DELTA, "n_nonzero": N_WEIGHTS}
     steps = {"n_steps": STEPS, "step_size": 1.0}
-    ight = budget | steps | {"gradient_bound": _stated_bound(coef, n)}
-    two_stage = budget | {"radius": 2.0 * float(np.linalg.norm(coef))}
+    ight = budget | steps | {"gradient_bound": _stated_bound(coef, n), "loss": "squared"}
+    two_stage = budget | {"radius": 2.0 * float(np.linalg.norm(coef)), "loss": "squared"}
     sound = budget | steps | {"x_bound": 2.0, "y_bounds": (-3.0, 3.0), "row_bound": ROW_BOUND, "residual_clip": 1.5}
     sound["fit_intercept"] = False
     costs = {

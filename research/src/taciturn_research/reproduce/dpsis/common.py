@@ -13,11 +13,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
+from taciturn import CorrelationSelector
 from taciturn.accounting import Budget
 from taciturn.core.rng import Stream
 from taciturn.core.validation import ONE, BoolArray, FloatArray, IntArray
-from taciturn.data.design import Design
-from taciturn.data.sensitivity import block_votes, correlation_scores
+from taciturn.data.sensitivity import block_votes
 from taciturn.data.target import numeric_target
 from taciturn.datasets import Dataset
 from taciturn.mechanisms import LaplaceTopK
@@ -132,12 +132,13 @@ _GAMMA = 0.5
 class Scored:
     """What the methods score, count and vote on a table with values in [-1, 1]: none of it is random.
 
-    Absolute correlation sums as DP-SIS computes them, and on the lattice of CorrelationSelector; in how many slices a
-    LASSO has the feature; and for each k how many slices have it among their first k.
+    Absolute correlation sums as DP-SIS computes them; in how many slices a LASSO has the feature; and for each k how
+    many slices have it among their first k. CorrelationSelector needs the table: its scores depend on a released mean.
     """
 
+    X: FloatArray
+    y: FloatArray
     sums: FloatArray
-    exact_sums: IntArray
     counts: IntArray
     votes: dict[int, IntArray]
 
@@ -148,17 +149,17 @@ def score(X: FloatArray, y: FloatArray, sizes: tuple[int, ...]) -> Scored:
     blocks = blocks_by_slot(y.size, n_blocks)
     target = numeric_target(y, (-1.0, 1.0))[:, None]
     votes = {k: count_votes(X, 1.0, target / ONE, blocks, k, logistic=False) for k in sizes}
-    exact = np.abs(Design(X, 1.0).rmatvec(target, ONE)).max(axis=1)
-    return Scored(np.abs(X.T @ y), exact, lasso_counts(X, y, n_blocks, ALPHA), votes)
+    return Scored(X, y, np.abs(X.T @ y), lasso_counts(X, y, n_blocks, ALPHA), votes)
 
 
 def by_correlation(scored: Scored, k: int, epsilon: float, seed: int) -> dict[str, IntArray]:
     """The selections of DP-SIS and of CorrelationSelector: those of fits with this seed, with delta = 0."""
-    unit = correlation_scores(ONE, ONE, _RELATION)
-    plan = plan_top_k(Budget(epsilon, 0.0), scored.sums.size, k, unit)
+    selector = CorrelationSelector(
+        epsilon=epsilon, delta=0.0, n_features_to_select=k, x_bound=1.0, y_bounds=(-1.0, 1.0), random_state=seed
+    )
     return {
         DP_SIS: printed_top_k(scored.sums, k, epsilon, _GAMMA, Stream.of(seed).spawn("top-k")),
-        CORRELATION: select_top_k(plan, scored.exact_sums, Stream.of(seed)),
+        CORRELATION: selector.fit(scored.X, scored.y).get_support(indices=True),
     }
 
 

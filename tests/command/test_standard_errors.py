@@ -164,6 +164,10 @@ def test_three_classes_have_a_table_each_against_the_first(tables):
     assert found.inference_.estimable.all()
     assert np.isnan(found.coef_std_error_[0]).all()
     assert not found.coef_[0].any()
+    # Classes that the bounds do not state are those of the table.
+    unstated = fit(tables, "unstated", "--inference", "--task", "classify", "--columns", "age,dose", output="found")
+    assert unstated.code == 0
+    assert "unstated (1 against 0): 2 of 6 features" in unstated.out
     # Higher stages are those of the old.
     assert 0 < found.coef_interval_[1, 0, 0] < found.coef_interval_[2, 0, 0]
 

@@ -434,3 +434,13 @@ def test_names_are_escaped():
     names = ["<script>", *(f"c{j}" for j in range(1, D))]
     model = make(SparseRegressor, columns=[0, 1]).fit(pd.DataFrame(X, columns=names), y)
     assert "<script>" not in model.summary()._repr_html_()
+
+
+def test_a_check_of_a_table_counts_persons_and_not_rows():
+    X, y = data(SparseRegressor, n=2000)
+    model = make(SparseRegressor, columns=[1, 4], epsilon=1.0)
+    model.check_table(X, y)
+    with pytest.raises(ParameterError, match="inference=True: expected about"):
+        model.check_table(X, y, np.arange(2000) // 100)
+    with pytest.raises(ParameterError, match="inference=True: expected about"):
+        model.fit(X, y, persons=np.arange(2000) // 100)

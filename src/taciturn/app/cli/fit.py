@@ -144,7 +144,7 @@ def fit(
         warm_up(model, records.X)
         if inference:
             # Public facts may refuse the fit, which is not to be learned after bounds were paid for.
-            model.check_table(records.X, records.y)
+            model.check_table(records.X, records.y, records.persons)
         spent = records.pay_for_bounds(folder, share, epsilon, delta, **budget)
         model.set_params(**records.target_parameters())
         records.fit(model)

@@ -117,11 +117,13 @@ class SparseModel(InferringModel, PrivateLinearModel):
             return facts
         return replace(facts, columns=columns, assumptions=(*facts.assumptions, FIXED_COLUMNS))
 
-    def check_table(self, X: Any, y: Any) -> None:
+    def check_table(self, X: Any, y: Any, persons: Any = None) -> None:
         """Raise ParameterError where public facts of a table refuse a fit to it; a fit does so by itself."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", WeakBudgetWarning)
-            self._plan(self._public_facts(X, y))
+            X, y, persons = self._open(X, y, persons)
+            facts, _ = self._person_facts(self._public_facts(X, y), persons)
+            self._plan(facts)
 
     def _plan(self, facts: PublicFacts) -> _Plan:
         problem = self._problem(facts)

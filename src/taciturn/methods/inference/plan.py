@@ -119,10 +119,12 @@ class _Tuning:
     most_left_out: float = 0.25
     longest_last_step: float = 0.7
     longest_curved_step: float = 0.9
+    # Margins of Huber's loss may move by this share of its threshold in the last step.
+    longest_bent_step: float = 0.5
 
     # ---- without noise
     noiseless_steps: int = 200
-    least_step: float = 1e-12
+    least_step: float = 1e-10
     least_eigenvalue: float = 1e-9
 
 
@@ -286,11 +288,11 @@ def _refuse_what_cannot_be_told(plan: InferencePlan, n_columns: int) -> None:
     if clear >= TUNING.least_clear:
         return
     n_records = (2 if plan.split else 1) * math.ceil(plan.n_step_rows * TUNING.least_clear / clear)
-    step = 10 ** max(math.floor(math.log10(n_records)) - 1, 0)
+    step, width = 10 ** max(math.floor(math.log10(n_records)) - 1, 0), n_columns + plan.start.problem.intercept
     raise ParameterError(
         "inference",
         True,
-        f"about {math.ceil(n_records / step) * step:,} records for {n_columns + plan.start.problem.intercept} "
-        f"coefficients at this budget",
+        f"about {math.ceil(n_records / step) * step:,} records for {width} coefficient{'s' * (width > 1)} at this "
+        "budget",
         "give fewer columns, raise epsilon, add records, or fit without it; nothing was spent",
     )

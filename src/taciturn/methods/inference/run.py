@@ -106,6 +106,10 @@ class WhitenedEstimate:
     left_out: FloatArray
     reason: str | None = None
 
+    def without_errors(self, reason: str) -> WhitenedEstimate:
+        """The same coefficients, and why nothing is known of their errors."""
+        return replace(self, errors=None, estimable=np.zeros_like(self.estimable), reason=reason)
+
 
 class _Estimation:
     """The releases of an estimation and its solution, for the records of a source and some columns."""
@@ -260,7 +264,8 @@ class _Estimation:
         span = Span.of(self._at.matrix, information, self._threshold(noise))
         uncertainty = np.zeros(self._width)
         if 0 < span.n_left_out < self._width:
-            weighing, noise, span, uncertainty = self._look_again(span, usual * least)
+            weighing, information, noise, span, uncertainty = self._look_again(span, usual * least)
+        curvature = information
         later = t.quantile_share * len(shares.gradients) if self._bend is None else planned
         theta = span.project(self._start(constants)[0])[None]
         for number, share in enumerate(self._gradient_shares(later), 1):
@@ -285,7 +290,11 @@ class _Estimation:
             theta = theta + step
         scores, of_scores = self._scores(model, weighing, bound)
         errors = Noise(noise, deviation, of_scores)
-        return self._estimate(theta, step, span, scores, errors, t.largest_coefficients, uncertainty)
+        found = self._estimate(theta, step, span, scores, errors, t.largest_coefficients, uncertainty)
+        # Residuals that the last step takes beyond the threshold of Huber's loss are not those that it counted on.
+        length = math.sqrt(max(float(step @ curvature @ step), 0.0) / n)
+        far = self._bend is not None and length > t.longest_bent_step * self._bend
+        return found if found.errors is None or not far else found.without_errors("far")
 
     def _gradient_shares(self, later: float) -> tuple[float, ...]:
         """What gradients may cost: the rest but for the scores and what comes ``later``, in the proportions planned.
@@ -309,7 +318,7 @@ class _Estimation:
         information, noise = self._gram(f"{what} of {self._width:,} coefficients", share, weighing)
         return weighing, information, noise
 
-    def _look_again(self, span: Span, unit: float) -> tuple[LengthWeighing, float, Span, FloatArray]:
+    def _look_again(self, span: Span, unit: float) -> tuple[LengthWeighing, FloatArray, float, Span, FloatArray]:
         """Coordinates without what noise stretched, and sharper directions of coefficients that are not identified.
 
         A second information matrix finds directions that were left out by mistake, such as a rare category. What stays
@@ -335,7 +344,7 @@ class _Estimation:
             span, uncertainty = span.sharpen(self._at.matrix, information, sums, Noise(noise, deviation, 0.0))
             if float(uncertainty.max()) < t.sharp / math.sqrt(self._n_records):
                 break
-        return weighing, noise, span, uncertainty
+        return weighing, information, noise, span, uncertainty
 
     def _run_labels(self, constants: FloatArray) -> WhitenedEstimate:
         shares, t, n = self._shares, TUNING, self._n_records
@@ -382,9 +391,7 @@ class _Estimation:
         far = far or lost > t.most_left_out
         noises = Noise(noise, deviation, of_scores)
         found = self._estimate(theta, step, span, scores, noises, t.largest_log_odds)
-        if found.errors is None or not far:
-            return found
-        return replace(found, errors=None, estimable=np.zeros_like(found.estimable), reason="far")
+        return found if found.errors is None or not far else found.without_errors("far")
 
     def _shortened(self, weighing: LengthWeighing) -> tuple[FloatArray, float]:
         """The Gram matrix of rows and the deviation of its noise, in coordinates that do not stretch rare categories.
@@ -480,7 +487,7 @@ class _Estimation:
         n_collinear = self._plan.n_outputs * int(np.count_nonzero(values <= TUNING.least_eigenvalue * largest))
         if errors is None or (self._labels and span.n_left_out > n_collinear):
             # Classes are separated where labels are certain, and there is no maximum of the likelihood.
-            return replace(found, errors=None, estimable=np.zeros_like(exact), reason="noise")
+            return found.without_errors("noise")
         return replace(found, errors=replace(errors, allowance=np.zeros_like(errors.allowance)), estimable=exact)
 
     def _noiseless_information(self, model: LocalLoss, share: float) -> tuple[FloatArray, float]:

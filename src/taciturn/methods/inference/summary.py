@@ -130,8 +130,8 @@ _REASONS = {
         "records, a larger epsilon or fewer columns would help, or bounds that are nearer to the columns' values."
     ),
     "far": (
-        "the last step towards the estimate was long for labels that are as certain as these, so that its error is not "
-        "known; more records or a larger epsilon would help, or fewer columns."
+        "the last step towards the estimate was long for the curvature of the loss, so that its error is not known; "
+        "more records or a larger epsilon would help, or fewer columns."
     ),
     "singular": "the information matrix is zero: columns are constant, or they separate the classes.",
 }

@@ -81,7 +81,7 @@ def check_refused(case: Case, done):
 # Every sixth in the quick tests, all of them at night.
 @pytest.mark.parametrize(
     "case",
-    [pytest.param(case, marks=pytest.mark.slow if at % 6 else ()) for at, case in enumerate(CASES)]
+    [pytest.param(case, marks=pytest.mark.slow if at % 12 else ()) for at, case in enumerate(CASES)]
     + [pytest.param(case, marks=pytest.mark.slow) for case in HEAVY],
     ids=lambda case: case.name[:60].encode("unicode_escape").decode(),
 )

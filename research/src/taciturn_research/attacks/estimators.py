@@ -338,7 +338,7 @@ ESTIMATORS = (
     ),
     _entry(SparseClassifier, "", "all columns", _sparse, partial(_alone, (1.0,), True), {"n_nonzero": 1}),
     *(
-        _entry(kind, "inference", "a Newton step", _sparse, pair_of, {"inference": True, "columns": (0,)})
+        _entry(kind, "inference", "an estimate with errors", _sparse, pair_of, {"inference": True, "columns": (0,)})
         for kind, pair_of in ((SparseRegressor, _against_many), (SparseClassifier, _one_more_label))
     ),
     *(

@@ -786,12 +786,11 @@ class SparseRun:
         self.releases = Releases(budget, plan.problem.relation, source, stream.spawn("releases"))
         self.descent = Descent(plan, source, self.releases, stream, budget.mu)
 
-    def fit(self, keep: float = 0.0) -> ColumnModel:
-        """Spend the budget but for a share that is kept, and return the model."""
+    def fit(self) -> ColumnModel:
+        """Spend the budget, and return the model."""
         plan, releases = self.plan, self.releases
         if plan.strategy.method == "constant":
-            # A Newton step that follows needs to know how large residuals are.
-            return self._constant(keep, residual_size(plan, releases, 0, self._budget.mu) if keep else 1.0)
+            return self._constant(1.0)
         target_mean, start = release_target_mean(plan, releases, self._budget.mu)
         size = residual_size(plan, releases, target_mean, self._budget.mu)
         columns, final = self._columns(target_mean, start, size)
@@ -800,24 +799,22 @@ class SparseRun:
         model = ColumnModel(columns, centre, np.zeros((plan.problem.n_outputs, n_columns)), start, target_mean, size)
         descent = self.descent
         recalibration = TUNING.recalibration_share * recalibrates(plan, self._budget.mu)
-        later = keep + recalibration
         if plan.strategy.method == "two-phase" and not final:
             phase = TUNING.dense_selection_share if plan.strategy.n_screened is None else TUNING.selection_share
-            share = phase * (self._budget.remaining - (later + TUNING.size_share * plan.chooses_n_nonzero))
+            share = phase * (self._budget.remaining - (recalibration + TUNING.size_share * plan.chooses_n_nonzero))
             model = descent.run(model, share, "selection phase", selects=True)
             if plan.chooses_n_nonzero:
                 model = choose_size(descent, model, start)
                 if not model.n_columns:
-                    return self._constant(keep, size)
+                    return self._constant(size)
             else:
                 model = choose_columns(model, plan.strategy.n_nonzero)
-        # What is kept is for a Newton step, which starts from weights without such a bias.
-        comparison = 0.0 if keep else shrinkage_share(plan, self._budget.mu)
-        model = descent.run(model, self._budget.remaining - comparison - later, "estimation phase")
+        comparison = shrinkage_share(plan, self._budget.mu)
+        model = descent.run(model, self._budget.remaining - comparison - recalibration, "estimation phase")
         if comparison:
             model = choose_shrinkage(descent, model, comparison)
         if recalibration:
-            model = recalibrate(descent, model, self._budget.remaining - keep)
+            model = recalibrate(descent, model, self._budget.remaining)
         return model
 
     def _columns(self, target_mean: int, start: FloatArray, size: float) -> tuple[IndexArray | None, bool]:
@@ -826,9 +823,9 @@ class SparseRun:
             return np.array(self.plan.columns, dtype=np.intp), True
         return screen_columns(self.plan, self.releases, target_mean, start, size)
 
-    def _constant(self, keep: float, size: float) -> ColumnModel:
+    def _constant(self, size: float) -> ColumnModel:
         """No column: the budget goes to the mean of the target."""
         plan = self.plan
-        constants = release_constant(plan, self.releases, self._budget.remaining - keep)
+        constants = release_constant(plan, self.releases, self._budget.remaining)
         weights = np.zeros((plan.problem.n_outputs, 0))
         return ColumnModel(np.zeros(0, dtype=np.intp), None, weights, constants, size=size)

@@ -326,8 +326,8 @@ def true_gram_matrix(self, what, share, clipping):
     return matrix, 1e-3 * float(np.trace(matrix))
 
 
-def fit_by_private_rows(self, keep=0.0, original=fits.SparseRun.fit):
-    model = original(self, keep)
+def fit_by_private_rows(self, original=fits.SparseRun.fit):
+    model = original(self)
     return replace(model, weights=model.weights * (1.0 - 1.0 / len(self.descent.source.records.y)))
 
 

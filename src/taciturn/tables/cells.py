@@ -248,7 +248,7 @@ def not_numbers(name: str, *, censored: bool) -> str:
     else:
         expected, remedy = (
             "numbers",
-            "correct the column, or state censored = true if numbers such as <5 are among them",
+            "correct the column, or state censored = true if numbers such as <5 are among them, or missing_values",
         )
     return f"column {quoted(name)}: expected {expected}, got other values; {remedy}."
 

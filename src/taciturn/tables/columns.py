@@ -591,6 +591,9 @@ LABEL = "label"
 PUBLIC_COLUMNS = "the names and types of the table's columns are public"
 """An assumption wherever a table with named columns is encoded: some of them are found by their types."""
 
+STATED_TERMS = "the terms and their knots were chosen without looking at these data"
+"""An assumption wherever bounds have terms."""
+
 _PUBLIC_WIDTH = "the largest column number of the table is public"
 _PARSED = "the file can be parsed as a table; one that cannot is refused, and the refusal tells of it"
 
@@ -649,15 +652,19 @@ class TableSchema:
         return f"TableSchema({len(self.names)} columns{', sparse' if self.sparse else ''})"
 
 
-def file_assumptions(invalid: str, layout: TableLayout | None, *, sparse: bool) -> tuple[str, ...]:
+def file_assumptions(
+    invalid: str, layout: TableLayout | None, *, sparse: bool, terms: Sequence[str] = ()
+) -> tuple[str, ...]:
     """What a release from a table on disk takes for granted, beyond what it assumes of single records.
 
-    A ``sparse`` table, one in a libsvm file, has as many columns as its largest column number says.
+    A ``sparse`` table, one in a libsvm file, has as many columns as its largest column number says. ``terms`` are those
+    of the bounds.
     """
     # With "raise" the certificate assumes more: that no record of the file is refused.
     parsed = (_PARSED,) if invalid == "null" else ()
     stated = () if layout is None else layout.assumptions
-    return PUBLIC_COLUMNS, *((_PUBLIC_WIDTH,) if sparse else ()), *parsed, *stated
+    chosen = (STATED_TERMS,) if terms else ()
+    return PUBLIC_COLUMNS, *((_PUBLIC_WIDTH,) if sparse else ()), *parsed, *stated, *chosen
 
 
 def _find_repeated(names: tuple[str, ...]) -> tuple[int, int]:

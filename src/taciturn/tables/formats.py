@@ -758,7 +758,7 @@ def _find_problem(path: Path) -> tuple[str, str] | None:
 
 _NO_NUMBERS = (
     "expected numbers in column {column}, got something else; correct it, or state another type, censored = true for "
-    "numbers such as <5, or decimal in [table] for decimal commas"
+    "numbers such as <5, decimal or thousands in [table], or missing_values for marks of missing cells"
 )
 
 

@@ -821,7 +821,7 @@ class TablePartitions:
         self.n_rows = sum(counts)
         self.offsets: IntArray = np.array([0, *accumulate(counts)][:-1], dtype=np.int64)
         self.sparse = schema.sparse
-        self.assumptions = file_assumptions(invalid, bounds.layout, sparse=schema.sparse)
+        self.assumptions = file_assumptions(invalid, bounds.layout, sparse=schema.sparse, terms=bounds.terms)
         # Rows that were copied are checked on the way.
         self._checked = spool is not None
         self._spool, self._held = spool, held

@@ -351,6 +351,16 @@ def test_a_term_on_the_command_line_leaves_out_the_reference():
     assert bounds.references == {"region": "region=south"}
 
 
+def test_certificates_assume_that_terms_are_stated(tmp_path):
+    stated_terms = "the terms and their knots were chosen without looking at these data"
+    assert stated_terms in TableEncoder(bounds=stated()).assumptions
+    assert stated_terms not in TableEncoder(bounds=stated(())).assumptions
+    path = write(tmp_path, "t.csv", TABLE)
+    for texts in (TERMS, ()):
+        with open_partitions(path, stated(texts)) as table:
+            assert (stated_terms in table.assumptions) == bool(texts)
+
+
 # ------------------------------------------------------------------ refusals
 
 HEAD = """

@@ -653,7 +653,8 @@ def _score(read: Model, X: Any, y: Any, persons: Any, metric: Any, **options: An
         score: PrivateScore | ModelScore
         score = private_score(read.estimator, X, y, metric=metric, persons=persons, **options)
     certificate = score.certificate
-    of_file = file_assumptions(options["invalid"], read.bounds.layout, sparse=hasattr(X, "tocsr"))
+    bounds, sparse = read.bounds, hasattr(X, "tocsr")
+    of_file = file_assumptions(options["invalid"], bounds.layout, sparse=sparse, terms=bounds.terms)
     assumptions = (*certificate.assumptions, *of_file)
     public = dict(certificate.public) if persons is None else with_person(certificate, read.bounds)
     return replace(score, certificate=replace(certificate, assumptions=assumptions, public=public))

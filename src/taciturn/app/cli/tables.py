@@ -545,7 +545,8 @@ class Table:
         from taciturn.privacy.certificate import compose
         from taciturn.tables.columns import file_assumptions
 
-        assumptions = file_assumptions(self.invalid, self.bounds.layout, sparse=self.facts.schema.sparse)
+        layout, sparse, terms = self.bounds.layout, self.facts.schema.sparse, self.bounds.terms
+        assumptions = file_assumptions(self.invalid, layout, sparse=sparse, terms=terms)
         held = certificate.assumptions
         if spent is not None:
             certificate = compose(spent, certificate)

@@ -184,11 +184,8 @@ def test_texts_that_are_good_are_good_by_more_rules(tmp_path, what):
     path = tmp_path / "t.csv"
     path.write_bytes(GOOD_TEXTS[what].encode())
     assert every_way(path, RULED)
-    # In another encoding it is another text, which ends well or in a sentence.
-    if "\U0001f600" not in GOOD_TEXTS[what]:
-        other = replace(RULED, layout=replace(RULED.layout, encoding="utf-16"))
-        path.write_bytes(GOOD_TEXTS[what].encode("utf-16"))
-        assert every_way(path, other)
+    path.write_bytes(GOOD_TEXTS[what].encode("utf-16"))
+    assert every_way(path, replace(RULED, layout=replace(RULED.layout, encoding="utf-16")))
 
 
 @pytest.mark.parametrize("what", BAD_TEXTS)
@@ -197,8 +194,9 @@ def test_texts_that_are_bad_are_bad_by_more_rules(tmp_path, what):
     path = tmp_path / "t.csv"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     assert not every_way(path, RULED)
-    for encoding in ("utf-16", "cp1252"):
-        every_way(path, replace(RULED, layout=replace(RULED.layout, encoding=encoding)))
+    if isinstance(content, bytes):
+        # In another encoding it is another text, which ends well or in a sentence.
+        every_way(path, replace(RULED, layout=replace(RULED.layout, encoding="cp1252")))
 
 
 @pytest.mark.parametrize("what", BAD_TEXTS)

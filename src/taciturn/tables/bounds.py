@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -18,6 +19,7 @@ from taciturn.core.validation import BoolArray, IndexArray
 from taciturn.tables.columns import (
     KEYS,
     LABEL,
+    N_MONTHS,
     Column,
     Fill,
     KnownNames,
@@ -384,6 +386,27 @@ class TableBounds:
     def feature_names(self) -> list[str]:
         """Names of the features, in the order of the coefficients."""
         return [feature for name, column in self.used for feature in self.column_features(name, column)]
+
+    @property
+    def feature_groups(self) -> list[list[int]]:
+        """The places of the features of each column: ``groups`` of models that choose whole variables."""
+        ends = np.cumsum([len(self.column_features(name, column)) for name, column in self.used]).tolist()
+        return [list(range(start, end)) for start, end in pairwise([0, *ends]) if end > start]
+
+    @property
+    def indicator_blocks(self) -> list[list[int]]:
+        """The places of indicators of which every record has exactly one, the first level of a column at the front."""
+        blocks, start = [], 0
+        for name, column in self.used:
+            own = self.column_features(name, column)
+            fill = self.fill_of(name)
+            # A missing cell without a value has no level, but its indicator.
+            n_more = int(fill is not None and fill.indicator and fill.value is None)
+            levels = [start + at for at, feature in enumerate(own) if "=" in feature.removeprefix(name)]
+            if len(levels) == (len(column.categories) if column.type == "category" else N_MONTHS):
+                blocks.append([*levels, *([start + len(own) - 1] if n_more else [])])
+            start += len(own)
+        return blocks
 
     @property
     def feature_ranges(self) -> list[tuple[float, float]]:

@@ -82,7 +82,8 @@ def model_report(model: Model, score: ScoreFile | None = None) -> str:
         epsilon_for_two=_epsilon_for_two(certificate),
         classes=[str(label) for label in model.estimator.classes_] if model.task == "classify" else [],
         outputs=outputs,
-        n_used=intervals[0]["n_names"] if intervals else len({name for output in outputs for name in output["names"]}),
+        references=model.shown_weights()[2],
+        n_used=intervals[0]["n_names"] if intervals else int(np.count_nonzero(model.estimator.support_)),
         most_bars=MOST_BARS,
         most_rows=_MOST_ROWS,
         notes=None if found is None else (*model.inference_notes, *model.summary().adjustment),
@@ -106,15 +107,15 @@ def model_report(model: Model, score: ScoreFile | None = None) -> str:
 
 def _outputs(model: Model) -> Iterator[dict[str, Any]]:
     """Name, intercept and nonzero weights, by size, of each output; all charts share one scale."""
-    estimator, names, subjects = model.estimator, model.feature_names, _subjects(model)
+    names, subjects = model.feature_names, _subjects(model)
     units = dict(zip(names, model.bounds.feature_units, strict=True))
-    coefficients = np.atleast_2d(estimator.coef_.toarray() if hasattr(estimator.coef_, "toarray") else estimator.coef_)
+    coefficients, intercepts, _ = model.shown_weights()
     every = [
         sorted((Bar(str(names[j]), float(row[j])) for j in np.flatnonzero(row)), key=lambda bar: -abs(bar.value))
         for row in coefficients
     ]
     reach = find_scale([bar for bars in every for bar in bars])
-    for subject, intercept, bars in zip(subjects, np.atleast_1d(estimator.intercept_), every, strict=True):
+    for subject, intercept, bars in zip(subjects, intercepts, every, strict=True):
         yield {
             "subject": subject,
             "intercept": float(intercept),

@@ -329,6 +329,10 @@ class Releases:
         """Whether a share pays for k selections and what double precision costs them."""
         return self._budget.range_of(share, k) > 4.0 * rounding_charge(k)
 
+    def selection_noise(self, share: float, clip: float) -> float:
+        """The scale of the noise in a selection among sums of terms within a clip."""
+        return 2.0 * clip / self._budget.range_of(share) if self._budget.private else 0.0
+
     def noise(
         self, loss: Loss, row_squared: int, what: str, share: float, values: int, count: int = 1
     ) -> tuple[int, RoundedGaussian | None]:

@@ -98,6 +98,8 @@ class _Tuning:
     size_ratio: float = 1.5
     # Excess loss per record that a smaller model may have, and half of which the largest pays for its size.
     size_tolerance: float = 0.003
+    # What columns have to gain together, in units of the noise of the comparison.
+    least_worth: float = 5.0
     # More than half of the columns have to gain this much.
     more_than_half: float = 0.005
     size_clip: float = 0.5

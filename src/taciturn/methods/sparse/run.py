@@ -131,7 +131,7 @@ class Descent:
         rule = plan.rule(self.mu * math.sqrt(share) if private else math.inf, p, selects=selects)
         end = self.releases.remaining - share
         bound = self._bound(model, rule, self._small_share(share), name)
-        metric, curvature, gram, linear = self._metric(model, rule, bound, share, name)
+        metric, curvature, gram, linear = self._metric(model, rule, bound, share, name, selects=selects)
         model, rest = replace(model, gram=gram, noise=None), self.releases.remaining - end
         time = rule.time * self.mu * math.sqrt(rest) / bound**2 if private else math.inf
         path = _Path(rule, bound, metric, curvature, time, linear)
@@ -171,11 +171,12 @@ class Descent:
         return math.hypot(bound, entry)
 
     def _metric(
-        self, model: ColumnModel, rule: DescentRule, bound: float, share: float, name: str
+        self, model: ColumnModel, rule: DescentRule, bound: float, share: float, name: str, *, selects: bool
     ) -> tuple[FloatArray | None, float, Gram | None, LinearDescent]:
         """The inverse of the preconditioner, the curvature where it ends to matter, and the Gram matrix if released.
 
-        And the descent near its end; without a Gram matrix, as if rows were spread evenly over all directions.
+        And the descent near its end; without a Gram matrix, as if rows were spread evenly over all directions. Who
+        selects columns needs the matrix in any case, as it tells those that are not there.
         """
         plan, p = self.plan, model.n_columns + self.plan.problem.intercept
         n_rows = plan.problem.n_records
@@ -186,9 +187,8 @@ class Descent:
         if private:
             steps = rule.time * self.mu * math.sqrt(share) / bound**2 * smoothness * largest
             noise = math.sqrt(2.0 * p) / (self.mu * math.sqrt(TUNING.gram_share * share))
-            useful = (
-                p <= TUNING.most_width and steps > TUNING.steps_without_gram and noise < TUNING.largest_noise * n_rows
-            )
+            needed = selects or steps > TUNING.steps_without_gram
+            useful = p <= TUNING.most_width and needed and noise < TUNING.largest_noise * n_rows
         else:
             useful = p <= TUNING.most_width_without_privacy
         # With no more columns than a descent has steps, the matrix costs less than the steps that it saves.
@@ -332,10 +332,12 @@ def choose_size(descent: Descent, model: ColumnModel, start: FloatArray) -> Colu
     least = (2.0 if plan.regression else 1.0) * plan.problem.n_outputs
     rate = max(0.5 * TUNING.size_tolerance * unit / max(model.n_columns, 1), least)
     widths = ranking.widths[sizes]
+    # Noise alone must not take columns where nothing is there.
+    worth = TUNING.least_worth * descent.releases.selection_noise(TUNING.size_share, clip)
     place = descent.releases.best_model(
         f"one of {sizes.size} numbers of {plan.counted}", TUNING.size_share, clipping,
         tuple(spread(int(k)) for k in sizes), spread(None),
-        rate * widths + TUNING.more_than_half * unit * (2 * widths > model.n_columns),
+        rate * widths + TUNING.more_than_half * unit * (2 * widths > model.n_columns) + worth * (sizes > 0),
         (clip, clip),
         # Sums count from the tolerance on, but without columns from the least there can be: where nothing is there, a
         # fit to noise is worse than a constant.
@@ -425,16 +427,14 @@ def _rank(plan: SparsePlan, model: ColumnModel, k: int) -> _Ranking:
         by_variable = np.argsort(numbers, kind="stable")
         ends = np.cumsum(np.bincount(numbers))
         return _Ranking(tuple(by_variable[ends[j - 1] if j else 0 : ends[j]] for j in ranked), model.weights)
-    metric, clear = _denoised(model.gram, model.n_columns), clear_columns(model, model.gram, plan.problem.n_records)
     members = np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
-    of_clear = np.array([clear[columns].any() for columns in members])
-    # What a variable explains is told by its clear columns alone, if it has any.
-    weights = np.where(clear | ~of_clear[numbers], model.weights, 0.0)
+    weights, first = identified_weights(model, model.gram, members, plan.problem.n_records)
+    metric = _denoised(model.gram, model.n_columns)
     covariances = metric @ weights.T
-    order = _forward(metric, covariances, members, of_clear, k)
+    order = _forward(metric, covariances, members, first, k)
     moments = np.maximum(np.diag(model.gram.matrix)[: model.n_columns], 0.0)
-    most = float(moments[of_clear[numbers]].sum()) > TUNING.clear_trace * float(moments.sum())
-    n_clear = min(int(np.count_nonzero(of_clear)), k) if most else None
+    most = float(moments[first[numbers]].sum()) > TUNING.clear_trace * float(moments.sum())
+    n_clear = min(int(np.count_nonzero(first)), k) if most else None
     return _Ranking(tuple(members[j] for j in order), model.weights, metric, covariances, n_clear)
 
 
@@ -451,17 +451,34 @@ def _denoised(gram: Gram, n_columns: int) -> FloatArray:
     return denoised
 
 
-def clear_columns(model: ColumnModel, gram: Gram, n_records: int) -> BoolArray:
-    """Columns whose second moment is clear of its noise and not that of a rare level, or whose weight stands out.
+def identified_weights(
+    model: ColumnModel, gram: Gram, members: Sequence[IndexArray], n_records: int
+) -> tuple[FloatArray, BoolArray]:
+    """The weights by which variables are ranked, and which of these come first.
 
-    It stands out from what is usual among all columns, and among those without such a moment.
+    First come those with a second moment in some direction that is clear of its noise and not that of a rare level;
+    other directions within them, such as the sum of a full set of indicators, have no weight. So do those with a column
+    whose weight stands out from what is usual: among all columns, and among those whose second moment is within noise.
     """
-    sizes = np.abs(model.weights).sum(axis=0)
+    weights, matrix = model.weights.copy(), gram.matrix[: model.n_columns, : model.n_columns]
+    moments, sizes = np.diag(matrix), np.abs(weights).sum(axis=0)
     least = TUNING.clear_moment * gram.deviation + TUNING.rare_level * n_records * (gram.deviation > 0.0)
-    clear: BoolArray = np.diag(gram.matrix)[: model.n_columns] > least
-    usual = max(float(np.median(group)) for group in (sizes, sizes[~clear]) if group.size)
-    stands_out: BoolArray = sizes > TUNING.clear_weight * usual / TUNING.normal_median
-    return np.logical_or(clear, stands_out)
+    groups = (sizes, sizes[moments <= least], sizes[moments <= gram.deviation])
+    # One or two columns may all have a large weight.
+    usual = max(float(np.median(group)) for group in groups if group.size > 2 or group is sizes)
+    stands_out = sizes > TUNING.clear_weight * usual / TUNING.normal_median
+    first = np.zeros(len(members), dtype=bool)
+    for j, columns in enumerate(members):
+        if columns.size == 1:
+            first[j] = moments[columns[0]] > least or stands_out[columns[0]]
+            continue
+        values, vectors = np.linalg.eigh(matrix[np.ix_(columns, columns)])
+        # The largest eigenvalue of noise alone grows with the number of columns.
+        clear = vectors[:, values > least + gram.deviation * math.sqrt(2.0 * (columns.size - 1))]
+        if clear.size:
+            weights[:, columns] = weights[:, columns] @ clear @ clear.T
+        first[j] = clear.size > 0 or stands_out[columns].any()
+    return weights, first
 
 
 def _forward(

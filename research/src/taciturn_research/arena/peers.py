@@ -229,8 +229,12 @@ def _too_wide(data_set: DataSet) -> str | None:
     return f"more than {MOST_TREES_COLUMNS:,} columns" if wide else None
 
 
+def _read_by_coefficients(data_set: DataSet) -> str | None:
+    return "coefficients are compared instead of supports" if data_set.names else None
+
+
 BOTH = ("regression", "classification")
-NON_PRIVATE = Method("L1, not private", "non-private", BOTH, _fit)
+NON_PRIVATE = Method("L1, not private", "non-private", BOTH, _fit, refuses=_read_by_coefficients)
 CEILINGS = (
     Method("ridge, not private", "non-private", BOTH, _ridge, _strengths, few=True),
     Method("boosting, not private", "non-private", BOTH, _boosting, refuses=_too_wide, few=True),
@@ -329,7 +333,8 @@ def _descent(
     )
     # A descent that diverges predicts nothing.
     predicted = np.nan_to_num(np.ravel(X_test @ coef), posinf=0.0, neginf=0.0)
-    return Fitted(predicted, np.ones(problem.X.shape[1], dtype=bool))
+    n_columns = problem.X.shape[1]
+    return Fitted(predicted, np.ones(n_columns, dtype=bool), coef[:n_columns])
 
 
 def boosted_least_squares(
@@ -431,7 +436,8 @@ PRACTICE = (
 #
 # diffprivlib's linear models (pure DP, all features) have their defaults and the same public bounds. DP-EBM (interpret)
 # gets each category as one feature and the public range of every other one. The first edition is the package at the
-# commit before its default was changed. Without their environments they are skipped.
+# commit before its default was changed, "before" the one that BEFORE in the Makefile names. Without their environments
+# they are skipped.
 
 
 # diffprivlib's linear regression draws noise for every pair of columns, one number at a time; tables are passed dense.
@@ -452,7 +458,7 @@ def fit(X, y, X_test, facts):
     return {"coef": np.ravel(model.coef_).tolist(), "intercept": float(np.ravel(model.intercept_)[0])}
 """
 
-_FIRST_EDITION = """
+_EARLIER = """
 from taciturn import SparseClassifier, SparseRegressor
 
 def fit(X, y, X_test, facts):
@@ -490,7 +496,7 @@ def _dense(X: Any) -> FloatArray:
 
 def _linear(answer: dict[str, Any], X_test: Any) -> Fitted:
     coef = np.array(answer["coef"])
-    return Fitted(np.ravel(X_test @ coef) + answer["intercept"], coef != 0.0)
+    return Fitted(np.ravel(X_test @ coef) + answer["intercept"], coef != 0.0, coef)
 
 
 def _diffprivlib(data_set: DataSet, problem: Problem, epsilon: float, seed: int) -> Fitted:
@@ -498,14 +504,16 @@ def _diffprivlib(data_set: DataSet, problem: Problem, epsilon: float, seed: int)
     return _linear(ask("diffprivlib", _DIFFPRIVLIB, _dense(problem.X), problem.y, facts), problem.X_test)
 
 
-def _first_edition(size: str | None) -> Callable[..., Fitted]:
+def _earlier(name: str, environment: str, size: str | None) -> Method:
+    """The default of an earlier version, which is its own family."""
+
     def fit(data_set: DataSet, problem: Problem, epsilon: float, seed: int) -> Fitted:
         facts = {
             "task": data_set.task, "epsilon": epsilon, "delta": DELTA, "seed": seed, "n_nonzero": size or data_set.k
         }  # fmt: skip
-        return _linear(ask("first", _FIRST_EDITION, problem.X, problem.y, facts), problem.X_test)
+        return _linear(ask(environment, _EARLIER, problem.X, problem.y, facts), problem.X_test)
 
-    return fit
+    return Method(name, name.partition(",")[0], BOTH, fit, refuses=_without(environment))
 
 
 def with_categories(data_set: DataSet, X: Any) -> FloatArray:
@@ -550,6 +558,11 @@ OTHER_LIBRARIES = (
     ),
 )  # fmt: skip
 FIRST_EDITION = (
-    Method("first edition", "first edition", BOTH, _first_edition(None), refuses=_without("first")),
-    Method("first edition, k auto", "first edition", BOTH, _first_edition("auto"), refuses=_without("first")),
+    _earlier("first edition", "first", None),
+    _earlier("first edition, k auto", "first", "auto"),
+)
+BEFORE = (
+    _earlier("before", "before", None),
+    _earlier("before, k auto", "before", "auto"),
+    _earlier("before, all", "before", "all"),
 )

@@ -17,6 +17,7 @@ from taciturn.core.errors import DataError, ParameterError
 from taciturn.metrics import support_f1
 from taciturn_research import harness
 from taciturn_research.arena.catalogue import DATA_SETS, METHODS
+from taciturn_research.arena.coefficients import readings
 from taciturn_research.arena.methods import Method, measure
 from taciturn_research.arena.peers import NON_PRIVATE, FitFailedError
 from taciturn_research.arena.sets import DataSet, Problem, draw
@@ -43,8 +44,12 @@ class Result:
         What the method said against its public parameters.
     support : list of int or None
         The features used, where later fits are compared with them.
-    log_loss, calibration, slope : float or None
-        Further measures of the test part, see ``measures``; None where they have no meaning.
+    log_loss, auc, calibration, calibration_slope, slope : float or None
+        Further measures of the test part, see ``measure``; None where they have no meaning.
+    coef : list of float or None
+        The coefficients, of raw tables.
+    coef_error, signs, largest, rare, intervals, width, coverage : float or None
+        Measures of them, see ``readings``.
     """
 
     config: Config
@@ -55,8 +60,18 @@ class Result:
     refusal: str | None = None
     support: list[int] | None = None
     log_loss: float | None = None
+    auc: float | None = None
     calibration: float | None = None
+    calibration_slope: float | None = None
     slope: float | None = None
+    coef: list[float] | None = None
+    coef_error: float | None = None
+    signs: float | None = None
+    largest: float | None = None
+    rare: int | None = None
+    intervals: float | None = None
+    width: float | None = None
+    coverage: float | None = None
 
 
 def results_in(folder: Path) -> Results[Result]:
@@ -119,7 +134,8 @@ def fit(config: Config, folder: Path | None = None, references: Mapping[int, lis
         By seed, the support that takes the place of the truth where that is not known.
     """
     data_set, method = DATA_SETS[config.data_set], METHODS[config.method]
-    problem = _problem(config.data_set, config.seed, config.rows, folder)
+    # The records of a raw table are the same for all seeds, and so are fits without privacy to them.
+    problem = _problem(config.data_set, 0 if data_set.names else config.seed, config.rows, folder)
     start = time.perf_counter()
     try:
         found = method.fit(data_set, problem, config.epsilon, config.seed, **config.settings)
@@ -131,6 +147,7 @@ def fit(config: Config, folder: Path | None = None, references: Mapping[int, lis
     return Result(
         config,
         **measure(data_set, problem, found.predicted),
+        **readings(data_set, problem, found),
         f1=None if truth is None else support_f1(truth, found.support),
         nonzeros=int(found.support.sum()),
         seconds=round(seconds, 4),
@@ -223,7 +240,9 @@ def run(
                 continue
             willing = [method for method in methods if skipped(method, data_set) is None]
             references: dict[int, list[int]] = {}
-            for phase in (_references, _search, _final):
+            # Without the fit that others are compared with, as on raw tables, there are no supports to compare.
+            phases = (_search, _final) if skipped(NON_PRIVATE, data_set) else (_references, _search, _final)
+            for phase in phases:
                 # Fits on the same records follow each other: a worker keeps those of one seed.
                 configs = sorted(phase(results, data_set, willing, plan), key=lambda config: config.seed)
                 harness.run(

@@ -155,6 +155,7 @@ PEER_opendp      := opendp==0.16.0
 PEER_smartnoise  := smartnoise-sql==1.0.10 smartnoise-synth==1.0.8 scikit-learn packaging
 PEER_tumult      := tmlt.analytics==0.21.0
 PEER_opacus      := opacus==1.6.0
+PEER_synthesis   := opendp[mbi]==0.16.0 scikit-learn pandas
 PEERS := diffprivlib interpret solvers opendp smartnoise tumult opacus
 
 build/%/.peer:
@@ -171,7 +172,7 @@ FIRST_EDITION := bcd8f37
 # The last commit before coefficients were damped, which make arena compares coefficients with.
 BEFORE := 2524bbc
 
-arena-other: build/diffprivlib/.peer build/interpret/.peer ## diffprivlib, interpret and earlier versions, for make arena
+arena-other: build/diffprivlib/.peer build/interpret/.peer build/synthesis/.peer ## Other libraries and earlier versions, for make arena
 	for edition in first=$(FIRST_EDITION) before=$(BEFORE); do \
 	  place=build/$${edition%=*}; \
 	  $(PYTHON) -m venv $$place && mkdir -p $$place/source \

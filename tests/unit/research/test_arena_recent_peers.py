@@ -1,28 +1,32 @@
-"""DP-Newton, Hessian mixing and BinAgg in the arena: exact without noise, and as private as they say."""
+"""DP-Newton, Hessian mixing, BinAgg and AIM in the arena: exact without noise, and as private as they say."""
 
 import math
 from functools import partial
 
 import numpy as np
 import pytest
-from dp_accounting import GaussianDpEvent, pld
+from dp_accounting import GaussianDpEvent, ZCDpEvent, pld, rdp
 from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
 from scipy.stats import laplace, norm
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from taciturn_research.arena import peers
+from taciturn_research.arena.catalogue import DATA_SETS, METHODS
 from taciturn_research.arena.peers import (
     ORDERS,
     binned_least_squares,
     grow_boxes,
     hessian_mixing,
+    in_bins,
     mixing_gamma,
     mixing_rdp,
     private_newton,
     pure_epsilon,
+    rho_of,
     tree_scale,
     tree_score,
 )
+from taciturn_research.arena.sets import draw
 
 WITHOUT_NOISE = 1e9
 MU = 0.5
@@ -299,3 +303,59 @@ def test_the_noise_of_bins_is_that_of_their_sums_together(monkeypatch):
     assert math.hypot(*parts) == pytest.approx(MU)
     feature_by_feature = np.linalg.norm(np.ones(2)) * MU * shares[2]
     assert feature_by_feature == pytest.approx(math.sqrt(2.0) * parts[1])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# AIM
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 5.0])
+def test_the_concentrated_budget_implies_the_one_that_is_asked_for(epsilon):
+    rho = rho_of(epsilon, 1e-6)
+
+    def spent(rho):
+        return rdp.RdpAccountant(orders=ORDERS).compose(ZCDpEvent(rho)).get_epsilon(1e-6)
+
+    assert spent(rho) == pytest.approx(epsilon, rel=1e-6)
+    assert spent(4.0 * rho) > 1.8 * epsilon
+    # Less than a Gaussian mechanism of the same budget may spend, since selections are no Gaussian releases.
+    assert rho < peers._mu(epsilon) ** 2 / 2.0
+
+
+def test_synthetic_records_have_the_features_of_the_table(monkeypatch):
+    """A worker that returns the records themselves: coefficients are those of middles of bins and indicators."""
+    data_set, seen = DATA_SETS["fair"], {}
+    problem = draw(data_set, 0, None, None)
+
+    def ask(environment, script, X, y, facts):
+        seen.update(facts, shape=X.shape, largest=X.max(axis=0))
+        columns = [np.array(each)[X[:, place].astype(int)] for place, each in enumerate(facts["values"])]
+        return {"coef": np.column_stack(columns[:-1])[0].tolist(), "intercept": 0.5}
+
+    monkeypatch.setattr(peers, "ask", ask)
+    found = METHODS["AIM, then a fit"].fit(data_set, problem, 1.0, 0, n_bins=8, max_size=1.0, rounds=10)
+    # Four numbers, four categories with a code for none of the levels, and the target.
+    assert seen["sizes"] == [8, 8, 8, 8, 6, 5, 7, 7, 2]
+    assert (seen["largest"] < seen["sizes"]).all()
+    assert (seen["rounds"], seen["rho"]) == (10, rho_of(1.0, 1e-6))
+    # The features of the first record, up to the width of bins.
+    assert found.coef == pytest.approx(problem.X[0], abs=0.125 + 1e-12)
+    assert found.coef[4:] == pytest.approx(problem.X[0, 4:])
+    assert found.predicted == pytest.approx(problem.X_test @ found.coef + 0.5)
+
+
+def test_bins_have_equal_widths():
+    assert in_bins(np.array([-1.0, -0.51, -0.5, 0.0, 0.99, 1.0]), 4).tolist() == [0, 0, 1, 2, 3, 3]
+
+
+@pytest.mark.parametrize("name", ["DP-Newton", "Hessian mixing", "BinAgg"])
+def test_every_setting_fits_and_is_its_own(name):
+    method = METHODS[name]
+    for task, data_set in (("regression", DATA_SETS["diabetes"]), ("classification", DATA_SETS["breast cancer"])):
+        if task in method.tasks:
+            problem = draw(data_set, 0, None, None)
+            found = [method.fit(data_set, problem, 1.0, 0, **setting) for setting in method.grid(data_set, True)]
+            assert all(np.isfinite(each.predicted).all() for each in found)
+            assert len({each.predicted.tobytes() for each in found}) == len(found)
+            again = method.fit(data_set, problem, 1.0, 0, **method.grid(data_set, True)[0])
+            assert np.array_equal(again.predicted, found[0].predicted)

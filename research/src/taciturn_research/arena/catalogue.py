@@ -12,6 +12,7 @@ from taciturn_research.arena.methods import Method
 from taciturn_research.arena.peers import (
     BEFORE,
     CEILINGS,
+    CONSTANT,
     FIRST_EDITION,
     NON_PRIVATE,
     OTHER_LIBRARIES,
@@ -22,7 +23,18 @@ from taciturn_research.arena.sets import GENERATED, REAL, SYNTHETIC, DataSet
 from taciturn_research.arena.tables import RAW
 
 _PEERS = (*PRACTICE, *RECENT, OBJECTIVE_PERTURBATION, *OTHER_LIBRARIES)
-_METHODS = (NON_PRIVATE, *CEILINGS, *DEFAULTS, *INTERVALS, *BEFORE, *FIRST_EDITION, *_PEERS, *PUBLISHED, *SOUND)
+_METHODS = (
+    NON_PRIVATE,
+    CONSTANT,
+    *CEILINGS,
+    *DEFAULTS,
+    *INTERVALS,
+    *BEFORE,
+    *FIRST_EDITION,
+    *_PEERS,
+    *PUBLISHED,
+    *SOUND,
+)
 
 DATA_SETS = {data_set.name: data_set for data_set in (*SYNTHETIC, *GENERATED, *REAL, *RAW)}
 METHODS = {method.name: method for method in _METHODS}

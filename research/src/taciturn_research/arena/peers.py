@@ -231,12 +231,20 @@ def _too_wide(data_set: DataSet) -> str | None:
     return f"more than {MOST_TREES_COLUMNS:,} columns" if wide else None
 
 
+def _constant(data_set: DataSet, problem: Problem, epsilon: None, seed: int) -> Fitted:
+    mean = float(problem.y.mean())
+    value = mean if data_set.task == "regression" else math.log(mean / (1.0 - mean))
+    n_columns = problem.X.shape[1]
+    return Fitted(np.full(problem.y_test.size, value), np.zeros(n_columns, dtype=bool), np.zeros(n_columns))
+
+
 def _read_by_coefficients(data_set: DataSet) -> str | None:
     return "coefficients are compared instead of supports" if data_set.names else None
 
 
 BOTH = ("regression", "classification")
 NON_PRIVATE = Method("L1, not private", "non-private", BOTH, _fit, refuses=_read_by_coefficients)
+CONSTANT = Method("constant, not private", "non-private", BOTH, _constant)
 CEILINGS = (
     Method("ridge, not private", "non-private", BOTH, _ridge, _strengths, few=True),
     Method("boosting, not private", "non-private", BOTH, _boosting, refuses=_too_wide, few=True),
@@ -799,6 +807,8 @@ RECENT = (
 # diffprivlib's linear regression draws noise for every pair of columns, one number at a time; tables are passed dense.
 MOST_COLUMNS = {"regression": 300, "classification": 20_000}
 MOST_EBM_COLUMNS = 280
+# A fit of AIM takes minutes with ten fields.
+MOST_SYNTHETIC_FIELDS = 20
 
 _DIFFPRIVLIB = """
 from diffprivlib.models import LinearRegression, LogisticRegression
@@ -842,6 +852,36 @@ def fit(X, y, X_test, facts):
         return {"predicted": np.ravel(model.predict(X_test)).tolist()}
     model = DPExplainableBoostingClassifier(**setting).fit(X, y)
     return {"predicted": np.ravel(model.decision_function(X_test)).tolist()}
+"""
+
+
+_SYNTHESIS = """
+import opendp.prelude as dp
+import polars as pl
+from opendp.extras import mbi
+from sklearn.linear_model import LogisticRegression, Ridge
+
+dp.enable_features("contrib")
+
+def fit(X, y, X_test, facts):
+    names = [f"c{place}" for place in range(X.shape[1])]
+    frame = pl.DataFrame({name: X[:, place].astype(int) for place, name in enumerate(names)})
+    context = dp.Context.compositor(
+        data=frame.lazy(), privacy_unit=dp.unit_of(contributions=1), privacy_loss=dp.loss_of(rho=facts["rho"])
+    )
+    keys = {name: list(range(size)) for name, size in zip(names, facts["sizes"])}
+    algorithm = mbi.AIM(queries=2, max_size=facts["max_size"], rounds=facts["rounds"])
+    query = context.query(rho=facts["rho"]).select(*names).contingency_table(keys=keys, algorithm=algorithm)
+    table = query.release().synthesize().select(*names).to_numpy().astype(int)
+    *features, target = [np.array(each)[table[:, place]] for place, each in enumerate(facts["values"])]
+    Z, y = np.column_stack(features), np.ravel(target)
+    if facts["task"] == "regression":
+        model = Ridge().fit(Z, y)
+    elif len(np.unique(y)) == 1:
+        return {"coef": [0.0] * Z.shape[1], "intercept": float(20.0 * y[0] - 10.0)}
+    else:
+        model = LogisticRegression(max_iter=1000).fit(Z, y)
+    return {"coef": np.ravel(model.coef_).tolist(), "intercept": float(np.ravel(model.intercept_)[0])}
 """
 
 
@@ -892,6 +932,55 @@ def _trees(data_set: DataSet, problem: Problem, epsilon: float, seed: int, **set
     return Fitted(np.array(answer["predicted"]), np.ones(data_set.n_columns, dtype=bool))
 
 
+@cache
+def rho_of(epsilon: float, delta: float) -> float:
+    """The largest zero-concentrated budget that implies the other one."""
+    low, high = 0.0, epsilon
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        within = float(compute_epsilon(ORDERS, middle * ORDERS, delta)[0]) <= epsilon
+        low, high = (middle, high) if within else (low, middle)
+    return low
+
+
+def in_bins(numbers: FloatArray, n_bins: int) -> NDArray[np.intp]:
+    """Numbers in [-1, 1] as codes of bins of equal width."""
+    return np.clip(((numbers + 1.0) * n_bins / 2.0).astype(np.intp), 0, n_bins - 1)
+
+
+def _synthesis(data_set: DataSet, problem: Problem, epsilon: float, seed: int, n_bins: int, **setting: Any) -> Fitted:
+    """What is fitted to synthetic records has the features of the table: middles of bins, and indicators of codes."""
+    table = with_categories(data_set, problem.X)
+    n_numbers = table.shape[1] - len(data_set.blocks)
+    middles = ((2.0 * np.arange(n_bins) + 1.0) / n_bins - 1.0).tolist()
+    indicators = [np.eye(size + 1)[:, 1:].tolist() for _, size in data_set.blocks]
+    classes = data_set.task == "classification"
+    target = problem.y.astype(np.intp) if classes else in_bins(problem.y, n_bins)
+    facts = {
+        "task": data_set.task, "rho": rho_of(epsilon, DELTA),
+        "sizes": [n_bins] * n_numbers + [size + 1 for _, size in data_set.blocks] + [2 if classes else n_bins],
+        "values": [*([middles] * n_numbers), *indicators, [0.0, 1.0] if classes else middles], **setting,
+    }  # fmt: skip
+    codes = np.column_stack((in_bins(table[:, :n_numbers], n_bins), table[:, n_numbers:], target))
+    answer = ask("synthesis", _SYNTHESIS, codes, problem.y, facts)
+    # Numbers stand before the categories there.
+    inside = [column for first, size in data_set.blocks for column in range(first, first + size)]
+    order = [*np.delete(np.arange(data_set.n_columns), inside), *inside]
+    coef = np.zeros(data_set.n_columns)
+    coef[order] = answer["coef"]
+    return _linear(answer | {"coef": coef.tolist()}, problem.X_test)
+
+
+def _syntheses(data_set: DataSet, quick: bool) -> tuple[Setting, ...]:
+    return ({"n_bins": 8, "max_size": 1.0, "rounds": 10},)
+
+
+def _not_for_synthesis(data_set: DataSet) -> str | None:
+    if data_set.n_columns - sum(size - 1 for _, size in data_set.blocks) > MOST_SYNTHETIC_FIELDS:
+        return f"more than {MOST_SYNTHETIC_FIELDS} fields"
+    return _without("synthesis")(data_set)
+
+
 def _tree_settings(data_set: DataSet, quick: bool) -> tuple[Setting, ...]:
     return ({}, {"max_rounds": 100}, {"max_bins": 8})
 
@@ -912,6 +1001,7 @@ OTHER_LIBRARIES = (
         "DP-EBM", "practice", BOTH, _trees, _tree_settings,
         refuses=_without("interpret", dict.fromkeys(BOTH, MOST_EBM_COLUMNS)), few=True,
     ),
+    Method("AIM, then a fit", "practice", BOTH, _synthesis, _syntheses, refuses=_not_for_synthesis, few=True),
 )  # fmt: skip
 FIRST_EDITION = (
     _earlier("first edition", "first", None),

@@ -194,6 +194,10 @@ coef_interval_ : ndarray of shape (n_features, 2) or (n_classes, n_features, 2)
     Likewise, confidence intervals.
 coef_p_value_ : ndarray of shape (n_features,) or (n_classes, n_features)
     Likewise, p-values of the hypotheses that coefficients are zero.
+intercept_std_error_ : float or ndarray of shape (n_classes,)
+    Likewise, the standard error of the intercept.
+intercept_interval_ : ndarray of shape (2,) or (n_classes, 2)
+    Likewise, its confidence interval.
 inference_ : Inference
     Likewise, all of that in one object, the intercept included.
 """,

@@ -118,6 +118,13 @@ class Inference:
         spread[1:, self.columns] = values[:, : self.columns.size]
         return spread[1] if n_tables == 1 else spread
 
+    def of_intercept(self, values: FloatArray) -> Any:
+        """Values of the intercept alone; several tables have a row each, below that of the reference class."""
+        last = values[:, -1]
+        if len(last) == 1:
+            return float(last[0]) if last.ndim == 1 else last[0]
+        return np.concatenate((np.full_like(last[:1], np.nan), last))
+
 
 # ---- From what was released to standard errors, or to a reason why there are none.
 
@@ -304,7 +311,8 @@ class CoefficientSummary:
     def to_frame(self) -> Any:
         """The table as a pandas DataFrame, one row per column of the model and one for the intercept.
 
-        The rows of three and more classes have two names, the class and the feature. Whatever is not estimable is NaN.
+        The rows of three and more classes have two names, the class and the feature. Whatever is not estimable is NaN,
+        and the column ``note`` says why; it is empty for the others.
         """
         try:
             import pandas as pd
@@ -313,7 +321,8 @@ class CoefficientSummary:
         index: Any = pd.Index(self.rows, name="feature")
         if len(self.subjects) > 1:
             index = pd.MultiIndex.from_product((self.classes[1:], self.rows), names=("class", "feature"))
-        return pd.DataFrame({name: values.ravel() for name, values in self.columns.items()}, index=index)
+        numbers = {name: values.ravel() for name, values in self.columns.items()}
+        return pd.DataFrame({**numbers, "note": [*self._row_notes()]}, index=index)
 
     def marks(self, table: int) -> list[str]:
         """Why rows of a table have no standard error, in a word or two; an empty text for those that have one."""
@@ -322,6 +331,13 @@ class CoefficientSummary:
         if self.intercept and marks[-1] and self._intercept_is_shifted:
             marks[-1] = NO_INTERVAL
         return marks
+
+    def _row_notes(self) -> Iterator[str]:
+        """For each row of each table why it has no standard error, with what it is confounded with."""
+        for table in range(len(self.subjects)):
+            for j, mark in enumerate(self.marks(table)):
+                others = self.inference.confounded[j] if mark else ()
+                yield f"{mark}: confounded with {self._listed(others)}" if others else mark
 
     def order(self, table: int) -> list[int]:
         """Places of the columns, the largest coefficient first and those that are not estimable last."""
@@ -504,7 +520,10 @@ def _wrapped(text: str, width: int) -> list[str]:
 FIXED_COLUMNS = "the columns of the model were chosen without looking at these data"
 """An assumption wherever the caller fixes the columns."""
 
-INFERRED = ("coef_std_error_", "coef_interval_", "coef_p_value_", "inference_")
+INFERRED = (
+    *("coef_std_error_", "coef_interval_", "coef_p_value_"),
+    *("intercept_std_error_", "intercept_interval_", "inference_"),
+)
 
 
 class InferringModel:
@@ -520,6 +539,11 @@ class InferringModel:
     intercept_: Any
     n_features_in_: int
     certificate_: Certificate
+    coef_std_error_: FloatArray
+    coef_interval_: FloatArray
+    coef_p_value_: FloatArray
+    intercept_std_error_: FloatArray | float
+    intercept_interval_: FloatArray
     inference_: Inference
 
     def _set_inference(
@@ -535,6 +559,8 @@ class InferringModel:
         self.coef_std_error_ = found.spread(found.std_error, self.n_features_in_)
         self.coef_interval_ = found.spread(found.intervals(coefficients), self.n_features_in_)
         self.coef_p_value_ = found.spread(found.p_values(coefficients), self.n_features_in_)
+        self.intercept_std_error_ = found.of_intercept(found.std_error)
+        self.intercept_interval_ = found.of_intercept(found.intervals(coefficients))
 
     def _column_coefficients(self) -> FloatArray:
         """The coefficients of the model's columns and the intercept, one row per table: the reference has none."""

@@ -341,7 +341,7 @@ def test_settings_from_other_sets_have_no_say_in_their_own(tmp_path):
         results_in(tmp_path),
     )
     sets = [DATA_SETS[name] for name in ("breast cancer", "dense logistic", "digits", "rare class")]
-    # On the second and fourth set the first setting is the lowest; on the others 9 and 1 times the lower one, or 1 and 3.
+    # On the second and fourth set the first setting is lower; on the others it has 9 and 1 times the lower loss.
     losses = {0: (0.9, 0.1, 0.3, 0.1), 1: (0.1, 0.2, 0.9, 0.15)}
     for place, data_set in enumerate(sets):
         for number, setting in enumerate(method.grid(data_set, True)):

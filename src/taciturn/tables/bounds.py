@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -20,6 +21,7 @@ from taciturn.core.validation import BoolArray, IndexArray
 from taciturn.tables.columns import (
     KEYS,
     LABEL,
+    N_MONTHS,
     Column,
     Fill,
     KnownNames,
@@ -496,6 +498,30 @@ class TableBounds:
         """Names of the features, in the order of the coefficients: those of the columns, then those of the terms."""
         names = [feature for name, column in self.used for feature in self.column_features(name, column)]
         return names + [label for term in self.design_terms for label in term.labels] if self.terms else names
+
+    @property
+    def feature_groups(self) -> list[list[int]]:
+        """The places of the features of each column and term: ``groups`` of models that choose whole variables."""
+        sizes = [len(self.column_features(name, column)) for name, column in self.used]
+        ends = np.cumsum([*sizes, *(len(term.labels) for term in self.design_terms)], dtype=int).tolist()
+        return [list(range(start, end)) for start, end in pairwise([0, *ends]) if end > start]
+
+    @property
+    def indicator_blocks(self) -> list[list[int]]:
+        """The places of indicators of which every record has exactly one, the reference level of a column at the front."""
+        blocks, start = [], 0
+        for name, column in self.used:
+            own = self.column_features(name, column)
+            fill = self.fill_of(name)
+            # A missing cell without a value has no level, but its indicator.
+            n_more = int(fill is not None and fill.indicator and fill.value is None)
+            levels = [start + at for at, feature in enumerate(own) if "=" in feature.removeprefix(name)]
+            if len(levels) == (len(column.categories) if column.type == "category" else N_MONTHS):
+                reference = column.reference_feature(name)
+                levels.sort(key=lambda at, own=own, start=start: own[at - start] != reference)
+                blocks.append([*levels, *([start + len(own) - 1] if n_more else [])])
+            start += len(own)
+        return blocks
 
     @property
     def feature_ranges(self) -> list[tuple[float, float]]:

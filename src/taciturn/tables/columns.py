@@ -756,7 +756,10 @@ KEYS = {
 }
 """Types of columns, with the facts that each type may have."""
 
-_COLUMNS_MONTHS = range(1, 13)
+N_MONTHS = 12
+"""Features of the month of a date."""
+
+_COLUMNS_MONTHS = range(1, N_MONTHS + 1)
 
 # Each code becomes a feature. Lists this long are written down, not counted through.
 _MOST_CODES = 1000

@@ -42,7 +42,9 @@ Task = Literal["regress", "classify"]
 if TYPE_CHECKING:
     Method = str
     SelectionMethod = str
+    SelectedUnit = str
 else:
+    SelectedUnit = Literal["columns", "variables"]
     Method = Literal[tuple(method_names("regressor", "classifier"))]
     SelectionMethod = Literal[tuple(method_names("selector"))]
 
@@ -95,6 +97,19 @@ def add_inference(
 
             check_real(0.5, 1.0, closed="left", confidence=confidence)
             parameters["confidence_level"] = confidence
+
+
+def add_variables(
+    parameters: dict[str, Any], method: str, select: str, *, columns: str | None, bounds: TableBounds
+) -> None:
+    """Add the parameters that choose whole columns of the table, which the default model alone has."""
+    if select == "columns":
+        return
+    if method != "auto":
+        raise ParameterError("method", method, "auto with --select variables", "choose auto, or leave the option out")
+    if columns is not None:
+        raise ParameterError("select", select, "nothing beside --columns", "leave one of the two out")
+    parameters |= {"select": select, "groups": bounds.feature_groups}
 
 
 def find_features(columns: str, bounds: TableBounds) -> list[int]:

@@ -83,7 +83,8 @@ def model_report(model: Model, score: ScoreFile | None = None) -> str:
         epsilon_for_two=_epsilon_for_two(certificate),
         classes=[str(label) for label in model.estimator.classes_] if model.task == "classify" else [],
         outputs=outputs,
-        n_used=intervals[0]["n_names"] if intervals else len({name for output in outputs for name in output["names"]}),
+        references=model.shown_weights()[2],
+        n_used=intervals[0]["n_names"] if intervals else int(np.count_nonzero(model.estimator.support_)),
         most_bars=MOST_BARS,
         most_rows=_MOST_ROWS,
         notes=None if found is None else (*model.inference_notes, *model.summary().adjustment),
@@ -108,23 +109,18 @@ def model_report(model: Model, score: ScoreFile | None = None) -> str:
 
 def _outputs(model: Model) -> Iterator[dict[str, Any]]:
     """Name, intercept and nonzero weights, by size, of each output; all charts share one scale."""
-    estimator, subjects, units, steps = (
-        model.estimator,
-        _subjects(model),
-        model.bounds.feature_units,
-        model.bounds.feature_steps,
-    )
+    subjects, units, steps = _subjects(model), model.bounds.feature_units, model.bounds.feature_steps
     names = [*map(format_change, model.feature_names, steps)]
     changes = {name: unit if step is None else step for name, unit, step in zip(names, units, steps, strict=True)}
     # A weight is for the middle of the bounds to the upper one, or for the change that the bounds file states.
     shares = np.array([1.0 if step is None else step / unit for unit, step in zip(units, steps, strict=True)])
-    coefficients = np.atleast_2d(estimator.coef_.toarray() if hasattr(estimator.coef_, "toarray") else estimator.coef_)
+    coefficients, intercepts, _ = model.shown_weights()
     every = [
         [Bar(names[j], float(row[j] * shares[j])) for j in sorted(np.flatnonzero(row), key=lambda j: -abs(row[j]))]
         for row in coefficients
     ]
     reach = find_scale([bar for bars in every for bar in bars])
-    for subject, intercept, bars in zip(subjects, np.atleast_1d(estimator.intercept_), every, strict=True):
+    for subject, intercept, bars in zip(subjects, intercepts, every, strict=True):
         yield {
             "subject": subject,
             "intercept": float(intercept),

@@ -645,7 +645,8 @@ class Model:
         """The coefficients with standard errors, p-values and intervals, by feature and per unit of the columns.
 
         A column of numbers is mapped from its bounds to [-1, 1], so that one unit of the feature is half the width of
-        the bounds. Of truth values and categories it is the change from no to yes.
+        the bounds. Of truth values and categories it is the change from no to yes. Where the bounds state ``per``,
+        effects are those of that change of the column.
 
         **Privacy.** Post-processing of what the fit released: it costs nothing.
         """
@@ -655,8 +656,8 @@ class Model:
                 "estimator", name, "SparseRegressor or SparseClassifier for a summary", "fit one with inference=True"
             )
         found: CoefficientSummary = self.estimator.summary(units=self.bounds.feature_units)
-        names = self.feature_names
-        return replace(found, names=[names[j] for j in found.inference.columns])
+        names, steps, columns = self.feature_names, self.bounds.feature_steps, found.inference.columns
+        return replace(found, names=[names[j] for j in columns], steps=[steps[j] for j in columns])
 
     @property
     def inference_notes(self) -> tuple[str, ...]:
@@ -683,8 +684,8 @@ class Model:
         """Weights and intercepts, one row per output, as they are shown, and the levels that others are compared with.
 
         Of a category with all of its levels in the model, every record has one, so that a number could be added to
-        their weights and taken from the intercept. They are shown as differences from the first level, whose weight
-        goes to the intercept. Predictions are the same.
+        their weights and taken from the intercept. They are shown as differences from the reference level, whose
+        weight goes to the intercept. Predictions are the same.
         """
         estimator = self.estimator
         stored = estimator.coef_

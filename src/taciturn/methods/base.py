@@ -782,10 +782,11 @@ class PrivateEstimator(Guarded, Represented, Budgeted):
             random_state=self.random_state,
         )
 
-    def plan_for(self, X: Any, y: Any) -> PricedPlan:
+    def plan_for(self, X: Any, y: Any, persons: Any = None) -> PricedPlan:
         """What a fit to a table would release and cost, from public facts; nothing is reserved or drawn."""
         self.check_parameters()
-        plan: PricedPlan = self._plan(self._public_facts(X, y))
+        facts, _ = self._person_facts(self._public_facts(X, y), persons)
+        plan: PricedPlan = self._plan(facts)
         return plan
 
     def _plan(self, facts: PublicFacts) -> Any:

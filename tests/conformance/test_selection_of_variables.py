@@ -295,7 +295,8 @@ def test_noise_keeps_no_column(kind):
     rng = np.random.default_rng(6)
     X, y = rng.uniform(-1, 1, (4000, 20)), rng.uniform(-1, 1, 4000)
     y = (y > 0).astype(int) if kind is SparseClassifier else y
-    for epsilon in (1.0, 3.0):
+    # Numbers lose less by a fit to noise than labels, so that a comparison has to be sharper.
+    for epsilon in (1.0, 3.0) if kind is SparseClassifier else (3.0, 9.0):
         for seed in range(3):
             assert not kind(epsilon=epsilon, random_state=seed).fit(X, y).support_.any()
 

@@ -45,7 +45,7 @@ _ONE_SHOT_SHARE = 0.6
 # With so many records times the Gaussian parameter per column a descent on all of them needs no screening before it.
 _ENOUGH_PER_COLUMN = 1.5
 # Below this many records times the Gaussian parameter, noise hides which of two sizes has the smaller loss.
-_LEAST_FOR_SIZES = 100.0
+_LEAST_FOR_SIZES = 150.0
 # Below this many records times the Gaussian parameter a constant is all that can be told.
 _LEAST_FOR_COLUMNS = 15.0
 # Gaussian values per coefficient, the constant's included: two descents of two legs with up to 150 steps each,
@@ -99,7 +99,7 @@ class _Tuning:
     # Excess loss per record that a smaller model may have, and half of which the largest pays for its size.
     size_tolerance: float = 0.003
     # What columns have to gain together, in units of the noise of the comparison.
-    least_worth: float = 5.0
+    least_worth: float = 3.0
     # More than half of the columns have to gain this much.
     more_than_half: float = 0.005
     size_clip: float = 0.5

@@ -518,8 +518,9 @@ class TableBounds:
             levels = [start + at for at, feature in enumerate(own) if "=" in feature.removeprefix(name)]
             if len(levels) == (len(column.categories) if column.type == "category" else N_MONTHS):
                 reference = column.reference_feature(name)
-                levels.sort(key=lambda at, own=own, start=start: own[at - start] != reference)
-                blocks.append([*levels, *([start + len(own) - 1] if n_more else [])])
+                first = [at for at in levels if own[at - start] == reference]
+                others = [at for at in levels if own[at - start] != reference]
+                blocks.append([*first, *others, *([start + len(own) - 1] if n_more else [])])
             start += len(own)
         return blocks
 

@@ -508,7 +508,7 @@ class TableBounds:
 
     @property
     def indicator_blocks(self) -> list[list[int]]:
-        """The places of indicators of which every record has exactly one, the reference level of a column at the front."""
+        """The places of indicators of which every record has exactly one, the reference level of a column first."""
         blocks, start = [], 0
         for name, column in self.used:
             own = self.column_features(name, column)

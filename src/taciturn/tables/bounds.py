@@ -518,7 +518,8 @@ class TableBounds:
             levels = [start + at for at, feature in enumerate(own) if "=" in feature.removeprefix(name)]
             if len(levels) == (len(column.categories) if column.type == "category" else N_MONTHS):
                 reference = column.reference_feature(name)
-                levels.sort(key=lambda at, own=own, start=start: own[at - start] != reference)
+front = [at for at in levels if own[at - start] == reference]
+                levels = [*front, *(at for at in levels if at not in front)]
                 blocks.append([*levels, *([start + len(own) - 1] if n_more else [])])
             start += len(own)
         return blocks

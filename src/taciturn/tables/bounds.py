@@ -508,7 +508,7 @@ class TableBounds:
 
     @property
     def indicator_blocks(self) -> list[list[int]]:
-        """The places of indicators of which every record has exactly one, the reference level of a column first."""
+        """The places of indicators of which every record has exactly one, the reference level at the front."""
         blocks, start = [], 0
         for name, column in self.used:
             own = self.column_features(name, column)
@@ -518,8 +518,8 @@ class TableBounds:
             levels = [start + at for at, feature in enumerate(own) if "=" in feature.removeprefix(name)]
             if len(levels) == (len(column.categories) if column.type == "category" else N_MONTHS):
                 reference = column.reference_feature(name)
-front = [at for at in levels if own[at - start] == reference]
-                levels = [*front, *(at for at in levels if at not in front)]
+                first = [at for at in levels if own[at - start] == reference]
+                levels = [*first, *(at for at in levels if at not in first)]
                 blocks.append([*levels, *([start + len(own) - 1] if n_more else [])])
             start += len(own)
         return blocks

@@ -363,13 +363,15 @@ class Releases:
     ) -> int:
         """The place of a model with a small sum of clipped excess losses over a reference, plus penalty.
 
-        Excess losses are clipped at twice the range of the selection, within two ends. Sums count from a tolerance on.
+        Excess losses are clipped at twice the range of the selection, within two ends. A loss up to a tolerance is
+        free, and a gain counts.
         """
         selection_range = self._budget.selection(what, share)
         clip = min(max(2.0 * selection_range, clips[0]), clips[1])
         unit = _TERM_BOUND / clip
         sums = self._source.total(ExcessLossSums(clipping, models, reference, clip, unit))
-        scores = -np.maximum(sums, round(tolerance * unit)) - np.rint(penalties * unit).astype(np.int64)
+        free = np.clip(sums, 0, round(tolerance * unit))
+        scores = free - sums - np.rint(penalties * unit).astype(np.int64)
         if not self._budget.private:
             return int(np.argmax(scores))
         sensitivity = loss_differences(_TERM_BOUND, self._relation)

@@ -721,11 +721,11 @@ def curvature_sum(term_bound: int, relation: str) -> Sensitivity:
 def loss_differences(term_bound: int, relation: str) -> Sensitivity:
     r"""``s_k = sum_i clip(l_i(w_k) - l_i(w_0), b)`` for public weights, one score per k, in integers. Norm linf.
 
-    Terms are integers of size at most ``term_bound``; what depends on k alone may be added, and sums between zero and
-    a public number may count as zero.
+    Terms are integers of size at most ``term_bound``; what depends on k alone may be added, and sums may count only
+    from a public number on.
 
-    *Proof.* Every score is a record sum with terms of that size, whatever the loss, and :math:`s -
-    \min(\max(s, 0), t)` moves by no more than s does. Not monotone: a record may gain by
+    *Proof.* Every score is a record sum with terms of that size, whatever the loss, and the larger of two numbers moves
+    by no more than either does. Not monotone: a record may gain by
     one choice of weights and lose by another.
 
     *Persons.* The terms of a person's rows are added up, divided by m and cut towards zero: of the same size at most.

@@ -109,7 +109,7 @@ def _damping(strength: float, signal: float, most: float) -> float:
     beyond a public number of records per column damping grows no more, so that it falls with the noise.
     """
     ratio = min(signal / _ENOUGH_TO_DAMP, most)
-    return strength * ratio ** (_FEWER if ratio < 1.0 else _MORE)
+    return float(strength * ratio ** (_FEWER if ratio < 1.0 else _MORE))
 
 
 def _norm_quantile(n_rows: int, mu: float, width: int) -> float:
@@ -392,7 +392,8 @@ class Damping:
         along = np.square(self._held(weights) @ self.directions).mean(axis=0)
         square = self.size**2
         typical = (_USUAL_DIRECTIONS * square + self.clear @ along) / (_USUAL_DIRECTIONS + float(self.clear.sum()))
-        return self.strengths * min(1.0, square / typical)
+        shrunk: FloatArray = self.strengths * min(1.0, float(square / typical))
+        return shrunk
 
     def pull(self, weights: FloatArray) -> FloatArray:
         """The gradient of the penalty."""

@@ -203,8 +203,8 @@ class Descent:
     ) -> tuple[_Curvature, Gram | None]:
         """The curvature, and the Gram matrix if one is released.
 
-        Without one, as if rows were spread evenly over all directions. Who selects columns needs the matrix in any case,
-        as it tells those that are not there.
+        Without one, as if rows were spread evenly over all directions. Who selects columns needs the matrix in any
+        case, as it tells those that are not there.
         """
         plan, p = self.plan, model.n_columns + self.plan.problem.intercept
         n_rows = plan.problem.n_records
@@ -562,7 +562,7 @@ def _forward(
 
 
 def shrinkage_share(plan: SparsePlan, mu: float) -> float:
-    """The share of the budget for the comparison: 0 if it would not pay, or for classes that nothing recalibrates."""
+    """The share of the budget for the comparison: 0 if it would not pay, or for three classes or more."""
     n_columns = plan.problem.n_features if plan.columns is None else len(plan.columns)
     enough = plan.problem.n_records * mu >= TUNING.shrinkage_information and n_columns >= TUNING.shrinkage_columns
     if plan.strategy.method != "dense" or plan.problem.n_outputs > 1 or math.isinf(mu) or not enough:

@@ -128,6 +128,7 @@ WHOLE_FITS = (
     WholeFit("HardThresholdClassifier"),
     WholeFit("SparseRegressor"),
     WholeFit("SparseClassifier"),
+    WholeFit("SparseRegressor/variables"),
     WholeFit("SparseRegressor/inference", quick_trials=80),
     WholeFit("ObjectivePerturbationRegressor", trials=120),
     WholeFit("ObjectivePerturbationClassifier", trials=120),

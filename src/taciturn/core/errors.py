@@ -80,7 +80,10 @@ class WeakGuaranteeWarning(UserWarning):
 
 
 class DefaultBoundsWarning(UserWarning):
-    """A fit clips to bounds that nobody stated: ``x_bound`` or ``y_bounds`` was not given."""
+    """A fit clips to bounds that nobody stated, or to one that columns of different ranges share.
+
+    ``x_bound`` or ``y_bounds`` was not given, or one ``x_bound`` other than 1 for several columns.
+    """
 
 
 class SuspiciousReleaseWarning(UserWarning):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 from zlib import crc32
 
@@ -208,6 +209,14 @@ def _with_a_copy_and_a_rare_category(
     return model, tables[0], tables[1]
 
 
+def _of_variables(rng: np.random.Generator, model: Any, first: Table, second: Table) -> tuple[Any, Table, Table]:
+    """A model that chooses whole variables, each of up to three columns next to one another."""
+    n_columns = _dense(first["X"]).shape[1]
+    edges = [0, *np.flatnonzero(rng.random(n_columns) < 0.5).tolist(), n_columns]
+    groups = [list(range(low, min(high, low + 3))) for low, high in pairwise(edges) if high > low]
+    return model.set_params(select="variables", groups=groups), first, second
+
+
 class _Parts:
     """The partitions of arrays between the edges."""
 
@@ -406,5 +415,10 @@ TABLE_REPLAYS = (
         for persons in (False, True)
     ),
     ReplayCase(SparseRegressor, _NUMBERS, {"n_nonzero": 2, "epsilon": 20.0}, around=_in_partitions),
+    *(
+        ReplayCase(kind, targets, own, around=_of_variables)
+        for kind, targets in ((SparseRegressor, _NUMBERS), (SparseClassifier, _LABELS))
+        for own in ({"epsilon": 20.0}, {"n_nonzero": 2, "method": "one-shot"}, {"n_nonzero": 2, "epsilon": 5.0})
+    ),
 )
 """Pipelines on tables with names, and tables in partitions, whose halves are dealt from several of them."""

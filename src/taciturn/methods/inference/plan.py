@@ -14,6 +14,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import numpy as np
+
 from taciturn.core.errors import ParameterError
 from taciturn.methods.schedule import Problem
 from taciturn.methods.sparse.plan import LEAST_NONZERO, SparsePlan, plan_sparse
@@ -259,7 +261,13 @@ class InferencePlan:
 
 
 def plan_inference(
-    budget: Budget, problem: Problem, *, n_nonzero: int | None, columns: tuple[int, ...] | None, **settings: Any
+    budget: Budget,
+    problem: Problem,
+    *,
+    n_nonzero: int | None,
+    columns: tuple[int, ...] | None,
+    variables: tuple[int, ...] | None = None,
+    **settings: Any,
 ) -> InferencePlan:
     """Plan a fit with standard errors; :func:`~taciturn.methods.sparse.plan.plan_sparse` has the same parameters.
 
@@ -267,20 +275,26 @@ def plan_inference(
     """
     n_rows, n_features = problem.n_records, problem.n_features
     if columns is not None:
-        width, fixed = len(columns), True
+        width = widest = len(columns)
+        fixed = True
     else:
-        width = min(LEAST_NONZERO if n_nonzero is None else n_nonzero, n_features)
-        fixed = width == n_features and (n_nonzero is not None or n_features <= LEAST_NONZERO)
-    if width > MOST_COLUMNS:
+        sizes = np.ones(n_features, dtype=np.int64) if variables is None else np.sort(np.bincount(variables))[::-1]
+        k = min(LEAST_NONZERO if n_nonzero is None else n_nonzero, sizes.size)
+        # What the largest variables need, and what to expect.
+        widest, width = int(sizes[:k].sum()), math.ceil(k * n_features / sizes.size)
+        fixed = k == sizes.size and (n_nonzero is not None or sizes.size <= LEAST_NONZERO)
+    if widest > MOST_COLUMNS:
         raise ParameterError(
-            "inference", True, f"at most {MOST_COLUMNS} columns (got {width:,})", "give fewer columns, or n_nonzero"
+            "inference", True, f"at most {MOST_COLUMNS} columns (got {widest:,})", "give fewer columns, or n_nonzero"
         )
     if not fixed and n_rows < 2:
         raise ParameterError(
             "inference", True, f"at least two records to split (got n_samples={n_rows})", "fix columns or add records"
         )
     n_first = n_rows if fixed else n_rows // 2
-    start = plan_sparse(budget, replace(problem, n_rows=n_first), n_nonzero=n_nonzero, columns=columns, **settings)
+    start = plan_sparse(
+        budget, replace(problem, n_rows=n_first), n_nonzero=n_nonzero, columns=columns, variables=variables, **settings
+    )
     plan = InferencePlan(start, not fixed, n_rows if fixed else n_rows - n_first)
     _refuse_what_cannot_be_told(plan, width)
     return plan

@@ -576,8 +576,9 @@ def run_inference(plan: InferencePlan, source: Source, stream: Stream) -> Infere
             release_constant(plan.start, releases, second_budget.remaining)
             empty = np.zeros((problem.n_outputs, 0))
             estimate = WhitenedEstimate(empty, None, np.zeros(0, dtype=bool), np.zeros((0, 0)), "empty")
-    if not plan.split:
-        diagnoses = releases.diagnoses
+    # What both halves say is told once.
+    told = {each.kind for each in diagnoses}
+    diagnoses += tuple(each for each in releases.diagnoses if each.kind not in told)
     spends += list_spends(second_budget.spent(), half=2 if plan.split else None, diagnoses=releases.diagnoses)
     coefficients = np.zeros((problem.n_outputs, problem.n_features + 1))
     coefficients[:, columns] = estimate.coefficients[:, : columns.size]

@@ -242,9 +242,9 @@ class _Estimation:
             norm = self._length(f"a quantile of row norms before Gram matrix {number}", TUNING.whitening_quantile)
             what = f"Gram matrix {number} of {self._width:,} columns, for coordinates"
             gram, deviation = self._gram(what, shares.gram, LengthWeighing(norm, shares.room))
-            whitening = whitening.refine(
-                gram, deviation, TUNING.most_stretch, TUNING.longest_stretch, TUNING.stretch_doubt
-            )
+            # Numbers leave out what noise hides and look again, so that a collinear direction may be stretched freely.
+            longest = TUNING.longest_stretch if self._labels else math.inf
+            whitening = whitening.refine(gram, deviation, TUNING.most_stretch, longest, TUNING.stretch_doubt)
             self._at = self._coordinates(whitening.matrix)
         return self._run_labels(constants) if self._labels else self._run_numbers(constants)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.special import erf, expit, softmax
 from scipy.stats import entropy
 
 from taciturn.core.rng import Stream
-from taciturn.core.validation import ONE, FloatArray, IndexArray, IntArray
+from taciturn.core.validation import ONE, BoolArray, FloatArray, IndexArray, IntArray
 from taciturn.engines.interface import Source
 from taciturn.methods import sums as tasks
 from taciturn.methods.clipped_records import Clipping
@@ -19,6 +20,7 @@ from taciturn.methods.descent import (
     LEAST_CLIP,
     MOST_STEPS,
     Constraint,
+    Damping,
     DescentRule,
     GradientDescent,
     LinearDescent,
@@ -102,15 +104,42 @@ class ColumnModel:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _Curvature:
+    """The curvature of a loss along ``directions``, orthonormal columns (None: even, for all that is known).
+
+    ``largest`` is that after preconditioning by ``scales``, and ``expected`` what clips leave of it near the end.
+    ``unclear``, from 0 to 1, are shares of noise in what is known of a direction.
+    """
+
+    largest: float
+    expected: FloatArray
+    unclear: FloatArray
+    scales: FloatArray | None = None
+    directions: FloatArray | None = None
+
+    def damping(self, strength: float, size: float, n_free: int) -> Damping:
+        """A penalty of a strength along directions as far as they are unclear, where weights of a size are typical."""
+        if self.directions is None:
+            return Damping(np.full(1, strength), np.zeros(1), size, n_free)
+        return Damping(strength * self.unclear, 1.0 - self.unclear, size, n_free, self.directions)
+
+    def metric(self, damping: Damping) -> tuple[FloatArray | None, FloatArray]:
+        """The metric of steps, None for none, and its eigenvalues."""
+        if self.directions is None or self.scales is None:
+            return None, np.ones(1)
+        scales = 1.0 / (self.scales + damping.strengths)
+        return (self.directions * scales) @ self.directions.T, scales
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Path:
-    """The preconditioner's inverse, the curvature left, clips, time and the ``linear`` end of a descent."""
+    """Clips, time and curvature of a descent; ``size`` is that of the target."""
 
     rule: DescentRule
     bound: float
-    metric: FloatArray | None
-    curvature: float
+    curvature: _Curvature
     time: float
-    linear: LinearDescent
+    size: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,10 +159,10 @@ class Descent:
         rule = plan.rule(self.mu * math.sqrt(share) if private else math.inf, p, selects=selects)
         end = self.releases.remaining - share
         bound = self._bound(model, rule, self._small_share(share), name)
-        metric, curvature, gram, linear = self._metric(model, rule, bound, share, name)
+        curvature, gram = self._curvature(model, rule, bound, share, name, selects=selects)
         model, rest = replace(model, gram=gram, noise=None), self.releases.remaining - end
         time = rule.time * self.mu * math.sqrt(rest) / bound**2 if private else math.inf
-        path = _Path(rule, bound, metric, curvature, time, linear)
+        path = _Path(rule, bound, curvature, time, model.size)
         if not plan.regression or not private or plan.huber or plan.residual_clip is not None:
             return self._leg(model, path, 1.0, rest, name)
         size_share = self._small_share(share)
@@ -169,12 +198,13 @@ class Descent:
         entry = min(bound / math.sqrt(p), 1.0) if plan.problem.intercept else 0.0
         return math.hypot(bound, entry)
 
-    def _metric(
-        self, model: ColumnModel, rule: DescentRule, bound: float, share: float, name: str
-    ) -> tuple[FloatArray | None, float, Gram | None, LinearDescent]:
-        """The inverse of the preconditioner, the curvature where it ends to matter, and the Gram matrix if released.
+    def _curvature(
+        self, model: ColumnModel, rule: DescentRule, bound: float, share: float, name: str, *, selects: bool
+    ) -> tuple[_Curvature, Gram | None]:
+        """The curvature, and the Gram matrix if one is released.
 
-        And the descent near its end; without a Gram matrix, as if rows were spread evenly over all directions.
+        Without one, as if rows were spread evenly over all directions. Who selects columns needs the matrix in any
+        case, as it tells those that are not there.
         """
         plan, p = self.plan, model.n_columns + self.plan.problem.intercept
         n_rows = plan.problem.n_records
@@ -185,17 +215,15 @@ class Descent:
         if private:
             steps = rule.time * self.mu * math.sqrt(share) / bound**2 * smoothness * largest
             noise = math.sqrt(2.0 * p) / (self.mu * math.sqrt(TUNING.gram_share * share))
-            useful = (
-                p <= TUNING.most_width and steps > TUNING.steps_without_gram and noise < TUNING.largest_noise * n_rows
-            )
+            needed = selects or steps > TUNING.steps_without_gram
+            useful = p <= TUNING.most_width and needed and noise < TUNING.largest_noise * n_rows
         else:
             useful = p <= TUNING.most_width_without_privacy
         # With no more columns than a descent has steps, the matrix costs less than the steps that it saves.
         if not useful or (p > MOST_STEPS and n_rows * float(p) ** 2 > TUNING.most_products):
             guess = steps > TUNING.steps_without_gram and p >= TUNING.many_columns
             steepest = smoothness * largest * (max(TUNING.usual_curvature, TUNING.steep_columns / p) if guess else 1.0)
-            even = np.full(1, usual * n_rows * bound**2 / p)
-            return None, steepest, None, LinearDescent(np.ones(1), even)
+            return _Curvature(steepest, np.full(1, usual * n_rows * bound**2 / p), np.ones(1)), None
         # Rows are clipped less where the clip of gradients has opened.
         room = math.sqrt(max(1.0, rule.clip / LEAST_CLIP)) if plan.regression and private else 1.0
         clipping = self.clipping(model, bound * room, 1.0)
@@ -206,11 +234,12 @@ class Descent:
         with all_threads_if_large(len(matrix)):
             values, vectors = eigh(matrix)
         ridge = gram.noise if private else TUNING.noiseless_ridge * max(float(values[-1]), 1.0)
-        inverse = 1.0 / (smoothness * (np.maximum(values, 0.0) + ridge))
         # Of eigenvalues within the noise only the sum is known.
         clear = np.maximum(values - gram.noise, 0.0)
-        linear = LinearDescent(inverse, usual * (clear + max(float(np.mean(values - clear)), 0.0)), vectors)
-        return (vectors * inverse) @ vectors.T, smoothness * ridge, gram, linear
+        expected = usual * (clear + max(float(np.mean(values - clear)), 0.0))
+        kept = smoothness * (np.maximum(values, 0.0) + ridge)
+        unclear = gram.noise / np.maximum(clear + gram.noise, 1e-300)
+        return _Curvature(smoothness * ridge, expected, unclear, kept, vectors), gram
 
     def _curved_share(self, model: ColumnModel, rule: DescentRule) -> float:
         """About the curvature that clips and nearly certain labels leave, as a share of the largest."""
@@ -227,8 +256,9 @@ class Descent:
         plan, d = self.plan, model.n_columns
         p, rule, bound = d + plan.problem.intercept, path.rule, path.bound
         # Tables that are too wide for a Gram matrix are mostly sparse.
-        n_entries = plan.problem.n_records * p / part if path.metric is not None else 1.0
-        steps = step_rule(part * path.time * path.curvature, n_entries)
+        known = path.curvature.directions is not None
+        n_entries = plan.problem.n_records * p / part if known else 1.0
+        steps = step_rule(part * path.time * path.curvature.largest, n_entries)
         derivative_bound = self._largest_derivative(rule, model.size)
         clip = min(rule.clip * (model.size if plan.regression else derivative_bound), derivative_bound)
         clipping = self.clipping(model, bound, derivative_bound)
@@ -239,15 +269,21 @@ class Descent:
         clipping = replace(clipping, weight_bound=weight, product_bound=product_bound)
         constant = clipping.constant / ONE
         start = model.coefficients(clipping.constant)
+        unit = derivative_bound / (float(ONE) * weight)
+        deviation = 0.0 if noise is None else 2.0**noise.log2_scale * unit
+        strength = rule.damping * deviation / math.sqrt(steps.n_steps) * bound / path.size
+        damping = path.curvature.damping(strength, rule.typical * path.size / bound, p - d)
+        metric, scales = path.curvature.metric(damping)
         descent = GradientDescent(
             n_steps=steps.n_steps,
-            unit=derivative_bound / (float(ONE) * weight),
+            unit=unit,
             noise=noise,
-            step=steps.step if path.metric is not None else self._step(steps.step / path.curvature, p),
+            step=steps.step if known else self._step(steps.step / path.curvature.largest, p),
             constraint=Constraint(d),
             momentum=steps.momentum,
             average=self.releases.private,
-            metric=path.metric,
+            metric=metric,
+            damping=damping if strength > 0.0 else None,
         )
         lengths: list[float] = []
         weights = descent.run(
@@ -258,8 +294,10 @@ class Descent:
         )
         law = None
         if noise is not None and plan.strategy.method == "dense":
-            deviation = 2.0**noise.log2_scale * descent.unit
-            law = path.linear.noise(lengths, steps.momentum, deviation, model.noise)
+            curvatures = path.curvature.expected + damping.at(weights)
+            law = LinearDescent(scales, curvatures, path.curvature.directions).noise(
+                lengths, steps.momentum, deviation, model.noise
+            )
         return replace(
             model,
             weights=weights[:, :d],
@@ -291,13 +329,17 @@ class Descent:
         return replace(model, size=min(size, model.size))
 
 
-# ---- Which columns of a released model stay: by their weights, and how many by a private comparison of losses.
+# ---- Which columns of a released model stay: by what they explain, and how many by a private comparison of losses.
+# A column explains the more of the fitted margins, the more of them its weight and its second moment account for. Along
+# columns of hardly any record a descent is a random walk of its own noise, and a second moment within its noise says
+# nothing. Columns whose released second moment is clear of its noise, and not that of a rare level, come first
+# therefore, and with them those whose weight stands out; the others follow. The columns of one variable stay or go
+# together.
 
 
-def choose_columns(model: ColumnModel, k: int) -> ColumnModel:
-    """The model with k columns."""
-    order, weights = _path(model, k)
-    return _cut(model, order, weights, k)
+def choose_columns(plan: SparsePlan, model: ColumnModel, k: int) -> ColumnModel:
+    """The model with the columns of k variables."""
+    return _cut(model, _rank(plan, model, k), k)
 
 
 def choose_size(descent: Descent, model: ColumnModel, start: FloatArray) -> ColumnModel:
@@ -305,27 +347,40 @@ def choose_size(descent: Descent, model: ColumnModel, start: FloatArray) -> Colu
     plan = descent.plan
     null_loss, surprise = _null_losses(plan, start)
     unit, clip = plan.problem.n_records * null_loss, min(max(surprise, TUNING.size_clip), TUNING.most_size_clip)
-    sizes = candidate_sizes(model.n_columns)
-    order, weights = _path(model, int(sizes[-1]))
+    sizes = candidate_sizes(int(_variables(plan, model).max()) + 1)
+    ranking = _rank(plan, model, int(sizes[-1]))
+    if ranking.n_clear is not None:
+        sizes = np.append(sizes[sizes < ranking.n_clear], ranking.n_clear)
+    sizes = sizes[ranking.widths[sizes] <= MOST_CHOSEN]
     clipping = replace(descent.clipping(model, 1.0, 1.0 if not plan.regression else model.size), product_bound=1)
     constants = model.constants * (ONE / clipping.constant) if clipping.constant else None
 
     def spread(k: int | None) -> FloatArray:
         kept = np.zeros_like(model.weights) if k is not None else model.weights
         if k is not None:
-            kept[:, order[:k]] = weights(k)
-        return kept if constants is None else np.column_stack((kept, constants))
+            columns = ranking.columns(k)
+            kept[:, columns] = ranking.weights(columns)
+        if constants is None:
+            return kept
+        # Without columns the best constant is known.
+        return np.column_stack((kept, constants if k != 0 else start * (ONE / clipping.constant)))
 
     # As in Akaike's criterion a column has to be worth one unit of likelihood, about two of losses of numbers.
     least = (2.0 if plan.regression else 1.0) * plan.problem.n_outputs
     rate = max(0.5 * TUNING.size_tolerance * unit / max(model.n_columns, 1), least)
+    widths = ranking.widths[sizes]
+    # Noise alone must not take columns where nothing is there.
+    worth = TUNING.least_worth * descent.releases.selection_noise(TUNING.size_share, clip)
     place = descent.releases.best_model(
-        f"one of {sizes.size} numbers of nonzero coefficients", TUNING.size_share, clipping,
+        f"one of {sizes.size} numbers of {plan.counted}", TUNING.size_share, clipping,
         tuple(spread(int(k)) for k in sizes), spread(None),
-        rate * sizes + TUNING.more_than_half * unit * (2 * sizes > model.n_columns),
-        (clip, clip), TUNING.size_tolerance * unit,
+        rate * widths + TUNING.more_than_half * unit * (2 * widths > model.n_columns) + worth * (sizes > 0),
+        (clip, clip),
+        # Sums count from the tolerance on, but without columns from the least there can be: where nothing is there, a
+        # fit to noise is worse than a constant.
+        np.where(sizes > 0, TUNING.size_tolerance * unit, -clip * plan.problem.n_records - 1.0),
     )  # fmt: skip
-    return _cut(model, order, weights, int(sizes[place]))
+    return _cut(model, ranking, int(sizes[place]))
 
 
 def _null_losses(plan: SparsePlan, start: FloatArray) -> tuple[float, float]:
@@ -347,34 +402,77 @@ def candidate_sizes(n_columns: int) -> IntArray:
     return np.array(sorted(size for size in sizes if size == 0 or least <= size <= most), dtype=np.int64)
 
 
-def _cut(model: ColumnModel, order: IndexArray, weights: _Weights, k: int) -> ColumnModel:
-    places = np.argsort(order[:k], kind="stable")
-    return model.keep(order[:k][places], weights(k)[:, places])
+def _cut(model: ColumnModel, ranking: _Ranking, k: int) -> ColumnModel:
+    columns = ranking.columns(k)
+    return model.keep(columns, ranking.weights(columns))
 
 
-class _Weights:
-    """Weights of the first k columns of an order: as they are, or those that predict alike under a Gram matrix."""
-
-    def __init__(self, model: ColumnModel, order: IndexArray, metric: FloatArray | None) -> None:
-        self._weights, self._order, self._metric = model.weights, order, metric
-
-    def __call__(self, k: int) -> FloatArray:
-        columns = self._order[:k]
-        if self._metric is None:
-            return self._weights[:, columns]
-        targets = self._metric[columns] @ self._weights.T
-        solution: FloatArray = np.linalg.solve(self._metric[np.ix_(columns, columns)], targets).astype(np.float64)
-        return solution.T
+def _variables(plan: SparsePlan, model: ColumnModel) -> IndexArray:
+    """For each column of the model the number of its variable, from 0, in the order of their first columns."""
+    if plan.variables is None:
+        return np.arange(model.n_columns)
+    labels = np.array(plan.variables, dtype=np.intp)
+    numbers: IndexArray = np.unique(labels if model.columns is None else labels[model.columns], return_inverse=True)[1]
+    return numbers
 
 
-def _path(model: ColumnModel, k: int) -> tuple[IndexArray, _Weights]:
-    """Columns in the order in which they are kept, and the weights of the first of them."""
+def heaviest_variables(weights: FloatArray, numbers: IndexArray, k: int) -> IndexArray:
+    """The k variables with the heaviest columns, the heaviest first; ``numbers`` are the variables of columns."""
+    ranked = numbers[columns_by_weight(weights)]
+    _, first = np.unique(ranked, return_index=True)
+    variables: IndexArray = ranked[np.sort(first)[:k]]
+    return variables
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ranking:
+    """The columns of each variable, in the order in which variables are kept, and the weights of those that are.
+
+    Weights are as they were fitted, or under a ``metric`` those that predict most alike, given ``covariances``.
+    ``n_clear`` is how many variables come first because of their second moments, where these are nearly all there is.
+    """
+
+    members: tuple[IndexArray, ...]
+    fitted: FloatArray
+    metric: FloatArray | None = None
+    covariances: FloatArray | None = None
+    n_clear: int | None = None
+
+    @property
+    def widths(self) -> IntArray:
+        """How many columns the first variables have, from none to all that were ranked."""
+        return np.cumsum([0, *(columns.size for columns in self.members)])
+
+    def columns(self, k: int) -> IndexArray:
+        """The columns of the first k variables, in increasing order."""
+        return np.sort(np.concatenate((np.zeros(0, dtype=np.intp), *self.members[:k])))
+
+    def weights(self, columns: IndexArray) -> FloatArray:
+        """Weights of these columns alone."""
+        if self.metric is None or self.covariances is None:
+            return self.fitted[:, columns]
+        solution = np.linalg.solve(self.metric[np.ix_(columns, columns)], self.covariances[columns])
+        return np.asarray(solution.T, dtype=np.float64)
+
+
+def _rank(plan: SparsePlan, model: ColumnModel, k: int) -> _Ranking:
+    """The first k variables of a model in the order in which they are kept."""
+    numbers = _variables(plan, model)
     if model.gram is None:
-        order = columns_by_weight(model.weights)
-        return order, _Weights(model, order, None)
+        # Steps are few, so that noise is alike in all weights; a variable has that of its largest.
+        ranked = heaviest_variables(model.weights, numbers, k)
+        by_variable = np.argsort(numbers, kind="stable")
+        ends = np.cumsum(np.bincount(numbers))
+        return _Ranking(tuple(by_variable[ends[j - 1] if j else 0 : ends[j]] for j in ranked), model.weights)
+    members = np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
+    weights, first = identified_weights(model, model.gram, members, plan.problem.n_records)
     metric = _denoised(model.gram, model.n_columns)
-    order = _forward(model.weights, metric, k)
-    return order, _Weights(model, order, metric)
+    covariances = metric @ weights.T
+    order = _forward(metric, covariances, members, first, k)
+    moments = np.maximum(np.diag(model.gram.matrix)[: model.n_columns], 0.0)
+    most = float(moments[first[numbers]].sum()) > TUNING.clear_trace * float(moments.sum())
+    n_clear = min(int(np.count_nonzero(first)), k) if most else None
+    return _Ranking(tuple(members[j] for j in order), model.weights, metric, covariances, n_clear)
 
 
 def _denoised(gram: Gram, n_columns: int) -> FloatArray:
@@ -390,23 +488,70 @@ def _denoised(gram: Gram, n_columns: int) -> FloatArray:
     return denoised
 
 
-def _forward(weights: FloatArray, metric: FloatArray, k: int) -> IndexArray:
-    """Forward selection of the fitted margins: each column explains the most of what the earlier ones do not."""
-    covariances = metric @ weights.T
+def identified_weights(
+    model: ColumnModel, gram: Gram, members: Sequence[IndexArray], n_records: int
+) -> tuple[FloatArray, BoolArray]:
+    """The weights by which variables are ranked, and which of these come first.
+
+    First come those with a second moment in some direction that is clear of its noise and not that of a rare level;
+    other directions within them, such as the sum of a full set of indicators, have no weight. So do those with a column
+    whose weight stands out from what is usual: among all columns, and among those whose second moment is within noise.
+    """
+    weights, matrix = model.weights.copy(), gram.matrix[: model.n_columns, : model.n_columns]
+    moments, sizes = np.diag(matrix), np.abs(weights).sum(axis=0)
+    least = TUNING.clear_moment * gram.deviation + TUNING.rare_level * n_records * (gram.deviation > 0.0)
+    groups = (sizes, sizes[moments <= least], sizes[moments <= gram.deviation])
+    # One or two columns may all have a large weight.
+    usual = max(float(np.median(group)) for group in groups if group.size > 2 or group is sizes)
+    stands_out = sizes > TUNING.clear_weight * usual / TUNING.normal_median
+    first = np.zeros(len(members), dtype=bool)
+    for j, columns in enumerate(members):
+        if columns.size == 1:
+            first[j] = moments[columns[0]] > least or stands_out[columns[0]]
+            continue
+        values, vectors = np.linalg.eigh(matrix[np.ix_(columns, columns)])
+        # The largest eigenvalue of noise alone grows with the number of columns.
+        clear = vectors[:, values > least + gram.deviation * math.sqrt(2.0 * (columns.size - 1))]
+        if clear.size:
+            weights[:, columns] = weights[:, columns] @ clear @ clear.T
+        first[j] = clear.size > 0 or stands_out[columns].any()
+    return weights, first
+
+
+def _forward(
+    metric: FloatArray, covariances: FloatArray, members: Sequence[IndexArray], first: BoolArray, k: int
+) -> list[int]:
+    """Forward selection of fitted margins, given their covariances with all columns, among variables.
+
+    Each explains the most of what the earlier ones do not; variables that are not ``first`` follow those that are.
+    """
     rest, scales = covariances.copy(), np.diag(metric).copy()
+    blocks = {j: metric[np.ix_(columns, columns)] for j, columns in enumerate(members) if columns.size > 1}
+    of_one = np.array([columns[0] for columns in members])
+    least = 1e-12 * np.diag(metric)
     order: list[int] = []
     basis = np.zeros((0, len(metric)))
-    for _ in range(min(k, len(metric))):
-        gains = np.square(rest).sum(axis=1) / np.maximum(scales, 1e-12 * np.diag(metric))
-        gains[order] = -1.0
-        best = int(np.argmax(gains))
+    for _ in range(min(k, len(members))):
+        gains = (np.square(rest).sum(axis=1) / np.maximum(scales, least))[of_one]
+        for j, block in blocks.items():
+            columns = members[j]
+            solved = np.linalg.solve(block + np.diag(least[columns]), rest[columns])
+            gains[j] = float((rest[columns] * solved).sum())
+        left = np.ones(len(members), dtype=bool)
+        left[order] = False
+        best = int(np.argmax(np.where(left & first if (left & first).any() else left, gains, -math.inf)))
         order.append(best)
-        # One step of a Cholesky factorisation takes the column out of all others.
-        row = (metric[best] - basis[:, best] @ basis) / math.sqrt(max(scales[best], 1e-12 * metric[best, best]))
-        basis = np.vstack((basis, row))
-        rest -= np.outer(row, rest[best] / math.sqrt(max(scales[best], 1e-12 * metric[best, best])))
-        scales -= np.square(row)
-    return np.array(order, dtype=np.intp)
+        blocks.pop(best, None)
+        for column in members[best]:
+            # One step of a Cholesky factorisation takes the column out of all others.
+            root = math.sqrt(max(scales[column], least[column]))
+            row = (metric[column] - basis[:, column] @ basis) / root
+            basis = np.vstack((basis, row))
+            rest -= np.outer(row, rest[column] / root)
+            scales -= np.square(row)
+            for j, block in blocks.items():
+                block -= np.outer(row[members[j]], row[members[j]])
+    return order
 
 
 # ---- Weights of a descent shrunk by what its noise is known to have added to them.
@@ -417,7 +562,7 @@ def _forward(weights: FloatArray, metric: FloatArray, k: int) -> IndexArray:
 
 
 def shrinkage_share(plan: SparsePlan, mu: float) -> float:
-    """The share of the budget for the comparison: 0 if it would not pay, or for classes that nothing recalibrates."""
+    """The share of the budget for the comparison: 0 if it would not pay, or for three classes or more."""
     n_columns = plan.problem.n_features if plan.columns is None else len(plan.columns)
     enough = plan.problem.n_records * mu >= TUNING.shrinkage_information and n_columns >= TUNING.shrinkage_columns
     if plan.strategy.method != "dense" or plan.problem.n_outputs > 1 or math.isinf(mu) or not enough:
@@ -486,19 +631,32 @@ def posterior_means(values: FloatArray, deviation: float) -> FloatArray:
 # shrunk.
 
 
-def recalibrates(plan: SparsePlan, mu: float) -> bool:
-    """Whether public facts say that recalibration pays."""
-    return (
-        math.isfinite(mu)
-        and plan.problem.n_outputs == 1
-        and plan.problem.intercept
-        and plan.problem.n_records * mu >= TUNING.recalibration_information
-    )
+def recalibration_share(plan: SparsePlan, mu: float) -> float:
+    """The share of the budget for recalibration; 0 where public facts say that it would not pay."""
+    information = plan.problem.n_records * mu
+    if math.isinf(mu) or not plan.problem.intercept or information < TUNING.constant_information:
+        return 0.0
+    if information >= TUNING.recalibration_information:
+        return TUNING.recalibration_share
+    return TUNING.constant_share if not plan.regression and plan.problem.n_outputs == 1 else 0.0
 
 
-def recalibrate(descent: Descent, model: ColumnModel, share: float) -> ColumnModel:
-    """The model with slope and constant recalibrated; a share of the budget pays for it."""
+def expected_slope(per_column: float) -> float:
+    """The slope that margins of labels need before recalibration, by n mu per column."""
+    places = np.log(TUNING.slopes_per_column)
+    return float(np.exp(np.interp(math.log(per_column), places, np.log(TUNING.expected_slopes))))
+
+
+def recalibrate(descent: Descent, model: ColumnModel, share: float, start: FloatArray) -> ColumnModel:
+    """The model with slope and constant recalibrated; a share of the budget pays for it.
+
+    ``start`` are the margins of the best constant. Of several classes all margins have one slope.
+    """
     plan = descent.plan
+    if plan.problem.n_outputs > 1:
+        return _recalibrate_classes(descent, model, share)
+    if plan.problem.n_records * descent.mu < TUNING.recalibration_information:
+        return _recalibrate_constant(descent, model, share)
     clipping = replace(descent.clipping(model, 1.0, 16.0 if plan.regression else 1.0), product_bound=1)
     coefficients = np.column_stack((model.weights, model.constants * (ONE / clipping.constant)))
     first = TUNING.margin_quantile_share
@@ -507,10 +665,65 @@ def recalibrate(descent: Descent, model: ColumnModel, share: float) -> ColumnMod
         "a large magnitude of margins", first * share, margins, *TUNING.margin_grid,
         quantile=TUNING.margin_quantile, typical=2.0 * model.size,
     )  # fmt: skip
-    step = _Step(descent, clipping, coefficients, TUNING.margin_reach * large, (1.0 - first) * share, model)
+    pivot, rest = float(start[0]), (1.0 - first) * share
+    step = _Step(descent, clipping, coefficients, TUNING.margin_reach * large, rest, model, pivot)
     slope, shift = step.for_numbers(descent.mu) if plan.regression else step.for_labels(descent.mu)
     slope = min(max(slope, TUNING.least_slope), TUNING.most_slope)
     return replace(model, weights=model.weights * slope, constants=model.constants + shift)
+
+
+def _recalibrate_classes(descent: Descent, model: ColumnModel, share: float) -> ColumnModel:
+    """The model of several classes with a slope of all margins, by two private Newton steps for its logarithm."""
+    n_rows, bound = descent.plan.problem.n_records, TUNING.slope_derivative
+    clipping = replace(descent.clipping(model, 1.0, 1.0), product_bound=1)
+    coefficients = np.column_stack((model.weights, model.constants * (ONE / clipping.constant)))
+    start = logarithm = math.log(expected_slope(n_rows * descent.mu / clipping.width))
+    known, pull = TUNING.label_slope_prior**-2.0, 0.0
+    for part in (0.5, 0.5):
+        at = math.exp(logarithm) * coefficients
+
+        def moments(unit: int, at: FloatArray = at) -> tasks.SlopeMoments:
+            return tasks.SlopeMoments(clipping, at, bound, unit)
+
+        what = "derivatives of the loss by the slope of margins"
+        sums, deviation = descent.releases.moments(what, part * share, moments, 2)
+        first, second = math.sqrt(2.0) * bound * sums
+        second = max(float(second), TUNING.least_slope_curvature * n_rows)
+        step = -float(first) / second
+        step = min(max(step, -TUNING.longest_slope_step), TUNING.longest_slope_step)
+        # Sampling errors of the first derivative are about as large as the second.
+        information = second**2 / (2.0 * (bound * deviation) ** 2 + second)
+        pull += information * (logarithm + step - start)
+        known += information
+        logarithm = start + pull / known
+    slope = math.exp(logarithm)
+    return replace(model, weights=model.weights * slope, constants=model.constants * slope)
+
+
+def _recalibrate_constant(descent: Descent, model: ColumnModel, share: float) -> ColumnModel:
+    """The model of two classes with its constant moved by two private Newton steps, and the slope that is expected."""
+    n_rows = descent.plan.problem.n_records
+    clipping = replace(descent.clipping(model, 1.0, 1.0), product_bound=1)
+    slope = expected_slope(n_rows * descent.mu / clipping.width)
+    model = replace(model, weights=model.weights * slope)
+    start = constant = float(model.constants[0])
+    known, pull = TUNING.label_constant_prior**-2.0, 0.0
+    for part in (0.5, 0.5):
+        coefficients = np.column_stack((model.weights, [[constant * (ONE / clipping.constant)]]))
+
+        def residuals(unit: int, coefficients: FloatArray = coefficients) -> tasks.ResidualSum:
+            return tasks.ResidualSum(clipping, coefficients, unit)
+
+        what = "the sum of residuals of the labels"
+        sums, deviation = descent.releases.moments(what, part * share, residuals, 1)
+        rate = float(expit(constant))
+        curvature = TUNING.fitted_curvature * n_rows * max(rate * (1.0 - rate), TUNING.least_slope_curvature)
+        step = min(max(-float(sums[0]) / curvature, -1.0), 1.0)
+        information = curvature**2 / (deviation**2 + curvature)
+        pull += information * (constant + step - start)
+        known += information
+        constant = start + pull / known
+    return replace(model, constants=np.array([constant]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -523,6 +736,7 @@ class _Step:
     reach: float
     share: float
     model: ColumnModel
+    pivot: float
 
     def for_numbers(self, mu: float) -> tuple[float, float]:
         """Least squares of residuals on margins: the slope, and what is added to the constant."""
@@ -545,7 +759,11 @@ class _Step:
         return 1.0 - float(step[0]) / reach, -float(step[1])
 
     def for_labels(self, mu: float) -> tuple[float, float]:
-        """Logistic regression on binned margins: the slope, and what is added to the constant."""
+        """Logistic regression on binned margins: the slope, and what is added to the constant.
+
+        Margins are those with the constant, around the log-odds of the classes: a model that is too steep has a
+        constant that is too far out in proportion. Parameters are means of their posterior on a grid.
+        """
         plan, reach = self.descent.plan, self.reach
         n_rows, fewest, most = plan.problem.n_records, TUNING.least_margin_bins, TUNING.most_margin_bins
         n_bins = 2 * round(min(max(0.2 * math.sqrt(n_rows * mu), fewest / 2), most / 2))
@@ -555,27 +773,30 @@ class _Step:
 
         what = "numbers of records by margin and label"
         counts, deviation = self.descent.releases.counts(what, self.share, cells, 2 * n_bins)
-        middles = (np.arange(n_bins) + 0.5) * (2.0 / n_bins) - 1.0
-        design = np.column_stack((middles, np.ones(n_bins)))
-        of_labels = plan.loss_at(1.0).class_weights(2)
-        unweighted = max(float(np.maximum(counts.sum(axis=0), 0.0).sum()), 1.0)
+        constant = float(self.model.constants[0])
+        margins = ((np.arange(n_bins) + 0.5) * (2.0 / n_bins) - 1.0) * reach + constant - self.pivot
         # Records of a class count by its weight, and so does the noise on their numbers.
-        counts = counts * of_labels[:, None]
-        totals = np.maximum(counts.sum(axis=0), 0.0)
-        totals *= n_rows / unweighted
-        expected = max(1.0, TUNING.short_time / plan.rule(mu, self.clipping.width).time)
-        start, units = np.array([expected * reach, float(self.model.constants[0])]), np.array([reach, 1.0])
-        parameters, prior = start.copy(), np.array([TUNING.slope_prior * expected**1.5, TUNING.constant_prior]) * units
-        for _ in range(TUNING.recalibration_steps):
-            rates = expit(design @ parameters)
-            gradient = (counts[0] * rates - counts[1] * (1.0 - rates)) @ design
-            hessian = (design.T * (totals * rates * (1.0 - rates))) @ design + 1e-6 * n_rows * np.eye(2)
-            moves = np.square(of_labels[0] * rates) + np.square(of_labels[1] * (1.0 - rates))
-            noise = deviation**2 * moves @ np.square(design)
-            ridge = noise / np.square(prior) / np.diag(hessian)
-            step = np.linalg.solve(hessian + np.diag(ridge), gradient + ridge * (parameters - start))
-            parameters -= np.clip(step, -0.5 * units, 0.5 * units)
-        return float(parameters[0]) / reach, float(parameters[1] - start[1])
+        of_labels = plan.loss_at(1.0).class_weights(2)
+        counts, noise = counts * of_labels[:, None], np.square(deviation * of_labels)
+        # A bin's own noise must not weigh it: its neighbours tell how many records there are.
+        sums = counts.sum(axis=0)
+        padded = np.concatenate((sums[1:2], sums, sums[-2:-1]))
+        totals = np.maximum(0.5 * (padded[:-2] + padded[2:]), 0.0)
+        totals *= n_rows * float(of_labels.mean()) / max(float(totals.sum()), 1.0)
+        deviations = np.linspace(-TUNING.prior_reach, TUNING.prior_reach, TUNING.prior_points)
+        slopes = expected_slope(n_rows * mu / self.clipping.width) * np.exp(TUNING.label_slope_prior * deviations)
+        shifts = TUNING.label_constant_prior * deviations
+        rates = expit(self.pivot + slopes[:, None, None] * margins + shifts[None, :, None])
+        # Numbers of records of bins are profiled out: counts tell of rates in one direction alone.
+        residuals = counts[1] * (1.0 - rates) - counts[0] * rates
+        variances = noise[1] * np.square(1.0 - rates) + noise[0] * np.square(rates) + totals * rates * (1.0 - rates)
+        losses = (np.square(residuals) / (variances + 1e-9)).sum(axis=-1)
+        losses += np.square(deviations)[:, None] + np.square(deviations)
+        weights = np.exp(-0.5 * (losses - losses.min()))
+        weights /= weights.sum()
+        slope = float(np.exp(weights.sum(axis=1) @ np.log(slopes)))
+        shift = float(weights.sum(axis=0) @ shifts)
+        return slope, self.pivot + slope * (constant - self.pivot) + shift - constant
 
 
 # ---- What the default model finds out privately before its descents.
@@ -679,9 +900,11 @@ def screen_columns(
 
     Gumbel noise for clipped entries grows with the number of columns kept, Gaussian noise for clipped rows does
     not. Which one is smaller depends on how much of a row the clip of its entries keeps, of which the median is
-    released.
+    released. A variable has the largest correlation of its columns, and all of these are kept.
     """
     strategy, d = plan.strategy, plan.problem.n_features
+    numbers = None if plan.variables is None else np.array(plan.variables, dtype=np.intp)
+    n_choices = d if numbers is None else int(numbers.max()) + 1
     k = strategy.n_screened
     if k is None:
         return None, False
@@ -705,19 +928,23 @@ def screen_columns(
     final = strategy.method == "one-shot"
     if not final and kept < TUNING.few_entries and plan.chooses_n_nonzero:
         # Texts and the like: hardly any column can be told from noise, and many together predict well.
-        k, share, final = min(MOST_CHOSEN, max(d // 2, 1)), TUNING.share_of_many, True
-    elif not final and kept < TUNING.few_entries and d > 3 * more and not gumbel_is_smaller(more):
+        k, share, final = min(MOST_CHOSEN, max(n_choices // 2, 1)), TUNING.share_of_many, True
+    elif not final and kept < TUNING.few_entries and n_choices > 3 * more and not gumbel_is_smaller(more):
         k, share = more, TUNING.share_of_few
     if gumbel_is_smaller(k):
         clipping = _clip_records(plan, None, 1.0, derivative_bound, ONE, target_mean)
         weight = ONE if plan.problem.n_outputs == 1 else 2 * ONE
         correlations = tasks.EntryCorrelationSum(clipping, start, entry)
-        places = releases.largest_correlations(f"{k:,} of {d:,} columns", share, correlations, k, ONE, weight)
-        return np.sort(places), final
+        what = f"{k:,} of {d:,} columns" if numbers is None else f"{k:,} of {n_choices:,} variables"
+        places = releases.largest_correlations(what, share, correlations, k, ONE, weight, numbers)
+        return np.sort(places) if numbers is None else np.flatnonzero(np.isin(numbers, places)), final
     what = f"correlations of {d:,} columns with the target"
     weight, noise = releases.noise(loss, _squared_in_lattice(norm), what, share, plan.problem.n_outputs * d)
     clipping = _clip_records(plan, None, norm, derivative_bound, weight, target_mean)
-    return heaviest_columns(releases.noisy_sums(tasks.CorrelationSum(clipping, start), noise), k), final
+    sums = releases.noisy_sums(tasks.CorrelationSum(clipping, start), noise)
+    if numbers is None:
+        return heaviest_columns(sums, k), final
+    return np.flatnonzero(np.isin(numbers, heaviest_variables(sums, numbers, k))), final
 
 
 def column_centre(plan: SparsePlan, releases: Releases, columns: IndexArray | None, mu: float) -> FloatArray | None:
@@ -798,7 +1025,7 @@ class SparseRun:
         n_columns = plan.problem.n_features if columns is None else columns.size
         model = ColumnModel(columns, centre, np.zeros((plan.problem.n_outputs, n_columns)), start, target_mean, size)
         descent = self.descent
-        recalibration = TUNING.recalibration_share * recalibrates(plan, self._budget.mu)
+        recalibration = recalibration_share(plan, self._budget.mu)
         if plan.strategy.method == "two-phase" and not final:
             phase = TUNING.dense_selection_share if plan.strategy.n_screened is None else TUNING.selection_share
             share = phase * (self._budget.remaining - (recalibration + TUNING.size_share * plan.chooses_n_nonzero))
@@ -808,13 +1035,13 @@ class SparseRun:
                 if not model.n_columns:
                     return self._constant(size)
             else:
-                model = choose_columns(model, plan.strategy.n_nonzero)
+                model = choose_columns(plan, model, plan.strategy.n_nonzero)
         comparison = shrinkage_share(plan, self._budget.mu)
         model = descent.run(model, self._budget.remaining - comparison - recalibration, "estimation phase")
         if comparison:
             model = choose_shrinkage(descent, model, comparison)
         if recalibration:
-            model = recalibrate(descent, model, self._budget.remaining)
+            model = recalibrate(descent, model, self._budget.remaining, start)
         return model
 
     def _columns(self, target_mean: int, start: FloatArray, size: float) -> tuple[IndexArray | None, bool]:

@@ -470,6 +470,10 @@ class ClippedRecords:
         constant = float(coefficients[0, -1]) * (self.clipping.constant / ONE) if self.clipping.constant else 0.0
         return (margins - constant) * self._present, loss.derivative(margins, self._target) * self._present
 
+    def margins_and_codes(self, coefficients: FloatArray) -> tuple[FloatArray, IntArray]:
+        """Margins of all classes and the codes of labels: each of one record alone, a code of -1 for null ones."""
+        return _finite(self.margins(coefficients)), self._codes
+
     def losses(self, coefficients: FloatArray) -> FloatArray:
         """The loss of each record alone, 0 for null ones: half a bounded squared residual per clip, or log-loss."""
         margins = _finite(self.margins(coefficients))

@@ -229,7 +229,8 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     .. math:: \min_{\|w\|_0 \le k,\, b} \; \sum_i \bigl(x_i^\top w + b - y_i\bigr)^2
 
     by private gradient descent whose clips open as the budget grows, so that ``coef_`` and ``intercept_`` converge to
-    the least-squares coefficients on their columns; without privacy they are these. With ``loss="huber"`` residuals
+    the least-squares coefficients on their columns, slowly where columns are nearly collinear; without privacy they are
+    these. With ``loss="huber"`` residuals
     beyond ``residual_clip`` count as if they were that large at every budget, and the limit is Huber's M-estimate: for
     targets with errors in their tails, whose mean is not of interest.
 
@@ -345,11 +346,13 @@ class SparseClassifier(PrivateClassifier, SparseModel):
     Strategies follow from public facts. *Dense*: one descent on all columns. *Two-phase*: a selection phase on all, or
     on columns that noisy correlations keep, chooses columns, and an estimation phase fits these alone. *One-shot*:
     correlations choose. *Constant*: too few records for any column. In the end slope and constant are recalibrated from
-    a noisy histogram of margins and labels, so that probabilities are calibrated. All classes share one budget.
+    a noisy histogram of margins and labels, or the slope of several classes from noisy derivatives of the loss, so that
+    probabilities are calibrated. All classes share one budget.
 
     **Privacy.** (epsilon, delta)-DP under ``relation``. Released, each with its price on the certificate: the shares of
     the classes, quantiles of row norms and margins, columns or correlations, column means, Gram matrices, noisy
-    gradients, a histogram of margins and labels, and with ``n_nonzero="auto"`` k itself. Sensitivities:
+    gradients, a histogram of margins and labels, sums of residuals or of derivatives of the loss by the slope, and with
+    ``n_nonzero="auto"`` k itself. Sensitivities:
     ``data.sensitivity`` (``jointly_clipped_sum``, ``fixed_point_sum`` or ``derivative_sum``, ``gram_matrix``,
     ``cell_counts``, ``quantile_scores``, ``proposal_scores``, ``loss_differences``). Later releases depend on earlier
     ones; prices are squared Gaussian parameters and never add up to more than the budget's (``accounting.filter`` has

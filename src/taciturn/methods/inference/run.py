@@ -364,7 +364,7 @@ class _Estimation:
 
     def _run_labels(self, constants: FloatArray) -> WhitenedEstimate:
         shares, t, n = self._shares, TUNING, self._n_records
-        norm = self._length("a large quantile of row norms", t.row_quantile)
+        norm = self._length("a large quantile of row norms", t.label_row_quantile)
         weighing = LengthWeighing(norm, shares.room)
         gram, noise = self._shortened(weighing)
         *gradients, last = self._gradient_shares(shares.information + t.quantile_share)

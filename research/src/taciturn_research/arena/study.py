@@ -268,6 +268,8 @@ def _intervals(cells: Sequence[Cell]) -> list[str]:
         "all training records is covered (.95 is right). `python -m taciturn_research.coverage` has more of it.",
         "",
     ]
+    if not rows:
+        return [*text, "No cell is finished."]
     return [*text, table(["set", "size", "eps", "share", "width", "coverage", ""], rows)]
 
 

@@ -125,6 +125,8 @@ WHOLE_FITS = (
     WholeFit("HardThresholdRegressor"),
     WholeFit("HardThresholdClassifier"),
     WholeFit("SparseRegressor"),
+    WholeFit("SparseRegressor/counts"),
+    WholeFit("SparseRegressor/amounts"),
     WholeFit("SparseClassifier"),
     WholeFit("SparseRegressor/inference", quick_trials=80),
     WholeFit("ObjectivePerturbationRegressor", trials=120),

@@ -513,7 +513,7 @@ def _estimates(estimator: Any) -> Iterator[Markup]:
     """Coefficients with intervals and p-values, a table for each class but the reference, and what is missing."""
     summary = estimator.summary()
     level = f"{100.0 * summary.inference.confidence_level:g}% interval"
-    heads = ["coefficient", level, "p", *([f"odds ratio ({level})"] if summary.odds else [])]
+    heads = ["coefficient", level, "p", *([f"{summary.ratio} ({level})"] if summary.ratio else [])]
     for k, subject in enumerate(summary.subjects):
         lines = [[name, *cells] for name, cells in zip(summary.rows, _estimate_cells(summary, k), strict=True)]
         about = f" ({subject})" if subject else ""
@@ -532,11 +532,11 @@ def _estimate_cells(summary: Any, table: int) -> Iterator[list[str]]:
     columns = summary.columns
     numbers = zip(*(columns[name][table].tolist() for name in ("coefficient", "lower", "upper", "p")), strict=True)
     for j, (mark, (value, lower, upper, p)) in enumerate(zip(summary.marks(table), numbers, strict=True)):
-        # The exponential of an intercept is no ratio of two odds.
+        # The exponential of an intercept is no ratio.
         ratio = "" if mark or j == len(summary.names) else format_odds_estimate(value, lower, upper, 1.0)
         interval = f"{format_number(lower)} to {format_number(upper)}"
         cells = [mark, "", ""] if mark else [format_number(value), interval, "<0.001" if p < 1e-3 else f"{p:.3f}"]
-        yield [*cells, *([ratio] if summary.odds else [])]
+        yield [*cells, *([ratio] if summary.ratio else [])]
 
 
 def _table(header: Sequence[str], rows: list[list[str]], what: str, last: list[str] | None = None) -> Markup:

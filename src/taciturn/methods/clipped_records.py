@@ -33,7 +33,7 @@ from taciturn.kernels.gradients import (
     softmax_gradient_sums,
     weigh_rows,
 )
-from taciturn.losses import Loss
+from taciturn.losses import LogLinkLoss, Loss
 from taciturn.methods.descent import add_shares
 
 # ---- Norms of rows on the lattice, exactly.
@@ -157,7 +157,7 @@ def compiled_sums(
         out = np.zeros(sums.size, dtype=np.int64)
         gradient_sums(
             X, start, stop, at.integers[0], float(at.shifts[0]), at.unit, float(at.constants[0]), factors, scales,
-            bounds, target, curve.kind == "logistic", curve.threshold, exact_rows, weights, sums, out,
+            bounds, target, curve.code, curve.numbers, exact_rows, weights, sums, out,
         )  # fmt: skip
         return out
 
@@ -195,8 +195,7 @@ def compiled_weights(
 ) -> FloatArray:
     """The integer weights of rows at some margins, one column."""
     weights, whole = margins[:, 0].copy(), np.ones(len(margins))
-    is_logistic = curve.kind == "logistic"
-    weigh_rows(weights, 0.0, 1.0, 0.0, whole, scales, bounds, target, is_logistic, curve.threshold)
+    weigh_rows(weights, 0.0, 1.0, 0.0, whole, scales, bounds, target, curve.code, curve.numbers)
     return weights[:, None]
 
 
@@ -470,9 +469,18 @@ class ClippedRecords:
         constant = float(coefficients[0, -1]) * (self.clipping.constant / ONE) if self.clipping.constant else 0.0
         return (margins - constant) * self._present, loss.derivative(margins, self._target) * self._present
 
+    def information(self, coefficients: FloatArray) -> FloatArray:
+        """The expected second derivative of each record's loss under a log link."""
+        loss = self.clipping.loss
+        if not isinstance(loss, LogLinkLoss):
+            raise TypeError("the information of a record is asked for under a log link alone")
+        return loss.information(_finite(self.margins(coefficients))[:, 0]) * self._present
+
     def losses(self, coefficients: FloatArray) -> FloatArray:
         """The loss of each record alone, 0 for null ones: half a bounded squared residual per clip, or log-loss."""
         margins = _finite(self.margins(coefficients))
+        if self.clipping.loss.log_link:
+            return self.clipping.loss.value(margins[:, 0], self._target) / self.clipping.derivative_bound**2
         if not self.clipping.loss.labelled:
             residuals = np.abs(margins[:, 0] - self._target) / self.clipping.derivative_bound
             return 0.5 * np.square(np.minimum(residuals, _LARGEST_RESIDUAL))

@@ -40,6 +40,9 @@ LEAST_CLIP = 0.6
 NOISELESS_STEPS = 500
 """Steps of a descent without privacy."""
 
+LEAST_SKEWED_CLIP = 2.0
+"""The same where targets are skewed, as counts and amounts are."""
+
 # Steps are at least so many, as curvature changes on the way.
 _LEAST_STEPS = 8
 # Entries that all steps with the same clips read together.
@@ -74,11 +77,12 @@ def rule_for_labels(n_rows: int, mu: float, width: int, *, selects: bool = False
     return DescentRule(_norm_quantile(n_rows, mu, width), clip, time)
 
 
-def rule_for_numbers(n_rows: int, mu: float, width: int) -> DescentRule:
-    """The rule for residuals."""
+def rule_for_numbers(n_rows: int, mu: float, width: int, *, skewed: bool = False) -> DescentRule:
+    """The rule for residuals; those of skewed targets are clipped later, since a clip moves what is estimated."""
     if math.isinf(mu):
         return DescentRule(1.0, math.inf, math.inf)
     clip = LEAST_CLIP * max(1.0, math.sqrt(n_rows * mu * mu / width / 20.0))
+    clip = max(clip, LEAST_SKEWED_CLIP) if skewed else clip
     signal = n_rows * mu / (4.0 * width)
     time = min(max(1.5 * signal ** (0.35 if signal > 1.0 else 0.5), 0.1), 12.0)
     return DescentRule(_norm_quantile(n_rows, mu, width), clip, time / clip)

@@ -189,6 +189,32 @@ class ResidualMoments(ClippedSum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class CurvedMoments(ClippedSum):
+    r"""What slope and constant need under a log link, one vector of norm at most ``unit`` per record.
+
+    With the margin u in units of ``reach``, the derivative r in units of ``clip``, both clipped to [-1, 1], and the
+    information k in units of ``most``, clipped to [0, 1], the vector is :math:`(u r, r, k u^2, k u, k) / \sqrt 5`.
+    """
+
+    coefficients: FloatArray
+    reach: float
+    clip: float
+    most: float
+    unit: int
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        records = self.clipping.records(block)
+        margins, residuals = records.residuals(self.coefficients)
+        u = np.clip(margins / self.reach, -1.0, 1.0)
+        r = np.clip(residuals / self.clip, -1.0, 1.0)
+        k = np.clip(records.information(self.coefficients) / self.most, 0.0, 1.0)
+        terms = np.column_stack((u * r, r, k * u * u, k * u, k)) * (math.sqrt(0.2) * (1.0 - 2.0**-40) * self.unit)
+        sums: IntArray = block.by_record(np.trunc(terms).astype(np.int64)).sum(axis=0)
+        return sums
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class MarginCounts(ClippedSum):
     """Numbers of records of either label by their margins, in ``n_bins`` equal bins of [-reach, reach], times ``unit``.
 
@@ -274,14 +300,15 @@ class CumulativeCounts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TargetMagnitudes:
-    """The absolute value of the target less a public mean, in mapped units; ``mean`` is in lattice units."""
+    """The absolute value of the target less a released mean, in units of ``unit``; both are in lattice units."""
 
     mean: int = 0
+    unit: int = ONE
     columns: IndexArray = field(default_factory=_no_columns)
 
     def values(self, block: Block) -> FloatArray:
         """The magnitudes of a block."""
-        return np.abs((block.target - self.mean).astype(np.float64)) / ONE
+        return np.abs((block.target - self.mean).astype(np.float64)) / self.unit
 
 
 @dataclass(frozen=True, slots=True, eq=False)

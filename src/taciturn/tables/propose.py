@@ -6,7 +6,7 @@ import csv
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +105,7 @@ _TIMES = ("", " %H:%M", " %H:%M:%S")
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 _DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+(?:[eE][-+]?\d+)?")
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+")
+_COUNT = re.compile(r"\d{1,9}")
 _ICD = re.compile(r"[A-Z]\d[0-9A-Z](?:\.?[0-9A-Z]{1,4})?")
 _ICD_GROUP = 3
 """Characters of an ICD-10 code that name the category of a disease."""
@@ -116,13 +117,15 @@ class ColumnProposal:
 
     ``kind`` is "person", "identifier", "number", "censored", "boolean", "date", "category", "codes", "free text" or
     "unknown". ``format`` is that of dates in text; ``ambiguous`` ones may have day and month the other way round.
-    ``group`` is the number of characters that make a class of codes, where the shape of the codes tells it.
+    ``group`` is the number of characters that make a class of codes, where the shape of the codes tells it. ``counts``:
+    numbers are whole and from zero on, as counts are.
     """
 
     kind: str
     format: str | None = None
     ambiguous: bool = False
     group: int | None = None
+    counts: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +179,7 @@ def propose_column(name: str, kind: str, cells: Sequence[str] | None, decimal: s
         return ColumnProposal("unknown")
     distinct = set(cells)
     if all(_is_number(cell, decimal) for cell in distinct):
-        return ColumnProposal("number")
+        return ColumnProposal("number", counts=all(map(_COUNT.fullmatch, distinct)))
     if all(truth_code(cell) >= 0 for cell in distinct):
         return ColumnProposal("boolean")
     if not any(math.isnan(parse_censored(cell, decimal)) for cell in distinct):
@@ -303,7 +306,9 @@ def bounds_template(
         stated = {key: "true" if value is True else _key(value) for key, value in layout.to_content().items()}
         lines = [f"{key} = {value}\n" for key, value in stated.items()]
         parts.append(f"[table]\n{''.join(lines)}")
-    parts.append(_target(target, _kind(target, kinds.pop(target), proposals)))
+    found = _kind(target, kinds.pop(target), proposals)
+    counts = found == "number" and proposals is not None and target in proposals and proposals[target].counts
+    parts.append(_target(target, "count" if counts else found))
     person = next((name for name in kinds if names_a_person(name)), None)
     if person is not None:
         del kinds[person]
@@ -368,6 +373,12 @@ _TARGETS = {
     "number": f"""\
 # To predict a number: the range that it can have. To tell classes apart: a list of the labels in the place of lower
 # and upper, such as classes = [0, 1].
+{_RANGE}""",
+    "count": f"""\
+# To count: these are whole numbers from zero on, and kind = "count" estimates rate ratios, where lower is 0. To predict
+# a number: the range that it can have. To tell classes apart: a list of the labels in the place of lower and upper,
+# such as classes = [0, 1].
+# kind = "count"
 {_RANGE}""",
     "censored": f"# Numbers with < or > before them cannot be predicted: correct them, and state the range.\n{_RANGE}",
     "boolean": "classes = [false, true]\n",

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from taciturn.core.errors import ParameterError, visible
 from taciturn.core.validation import BoolArray, FloatArray, IndexArray
 from taciturn.data.sensitivity import Relation
+from taciturn.methods.families import FAMILIES, Family
 from taciturn.methods.inference.plan import InferencePlan
 from taciturn.methods.inference.run import InferenceResult
 from taciturn.privacy.certificate import Certificate
@@ -242,11 +243,15 @@ class CoefficientSummary:
     inference : Inference
         Their errors.
     classes : sequence of str, default=()
-        The classes, the reference first; none for a regression. Exponentials of coefficients are odds ratios.
+        The classes, the reference first; none for a regression.
     units : ndarray of shape (n_columns,), default=None
         How many units of a table's column one unit of each feature is, where features were scaled; None for one.
     intercept : bool, default=True
         Whether the model has an intercept.
+    ratio : str, default=""
+        What exponentials of coefficients are, such as "odds ratio"; empty if they are nothing.
+    has_shifted_intercept : bool, default=False
+        Whether clipped residuals may shift the intercept, so that it has no interval.
     """
 
     title: str
@@ -257,11 +262,8 @@ class CoefficientSummary:
     classes: Sequence[str] = ()
     units: FloatArray | None = None
     intercept: bool = True
-
-    @property
-    def odds(self) -> bool:
-        """Whether exponentials of coefficients are odds ratios."""
-        return bool(self.classes)
+    ratio: str = ""
+    has_shifted_intercept: bool = False
 
     @property
     def subjects(self) -> list[str]:
@@ -300,13 +302,19 @@ class CoefficientSummary:
             units = np.append(self.units, 1.0)
             table |= {f"{name} per unit": table[name] / units for name in ("coefficient", "lower", "upper")}
             table["effect per unit"] = table.pop("coefficient per unit")
-        if self.odds:
+        if self.ratio:
             suffix = " per unit" if self.units is not None else ""
             with np.errstate(over="ignore"):
-                table["odds ratio"] = np.exp(table["effect per unit" if suffix else "coefficient"])
-                table["odds lower"] = np.exp(table[f"lower{suffix}"])
-                table["odds upper"] = np.exp(table[f"upper{suffix}"])
+                table[self.ratio] = np.exp(table["effect per unit" if suffix else "coefficient"])
+                table[self._ratio_ends[0]] = np.exp(table[f"lower{suffix}"])
+                table[self._ratio_ends[1]] = np.exp(table[f"upper{suffix}"])
         return {name: numbers[:, : len(self.rows)] for name, numbers in table.items()}
+
+    @property
+    def _ratio_ends(self) -> tuple[str, str]:
+        """Names of the columns with the ends of a ratio's interval: "odds lower" for an odds ratio."""
+        word = self.ratio.split()[0]
+        return f"{word} lower", f"{word} upper"
 
     def to_frame(self) -> Any:
         """The table as a pandas DataFrame, one row per column of the model and one for the intercept.
@@ -353,7 +361,7 @@ class CoefficientSummary:
     def _intercept_is_shifted(self) -> bool:
         """Whether the intercept of a regression lacks an interval for a reason of its own."""
         found = self.inference
-        return not self.odds and found.reason is None and not found.confounded[-1]
+        return self.has_shifted_intercept and found.reason is None and not found.confounded[-1]
 
     @property
     def gaps(self) -> tuple[str, ...]:
@@ -420,7 +428,7 @@ class CoefficientSummary:
         return f"<table><caption>{_safe(self.title)}</caption><tbody>{facts}</tbody></table>{tables}{notes}"
 
     def _blocks(self, table: int) -> Iterator[list[str]]:
-        """Lines of the tables of errors, of effects and of odds ratios."""
+        """Lines of the tables of errors, of effects and of ratios."""
         columns = {name: values[table] for name, values in self.columns.items()}
         errors = ("coefficient", "std error", "sampling", "privacy", "z", "p", "p (BH)", "lower", "upper")
         subject = [visible(self.subjects[table])] if len(self.subjects) > 1 else []
@@ -431,9 +439,10 @@ class CoefficientSummary:
             effects = ("effect per unit", "lower per unit", "upper per unit")
             heads = ("effect per unit", "lower", "upper")
             yield self._block({head: columns[name] for head, name in zip(heads, effects, strict=True)}, table)
-        if self.odds:
-            head = "odds ratio" if self.units is None else "odds ratio per unit"
-            ratios = {head: columns["odds ratio"], "lower": columns["odds lower"], "upper": columns["odds upper"]}
+        if self.ratio:
+            head = self.ratio if self.units is None else f"{self.ratio} per unit"
+            lower, upper = self._ratio_ends
+            ratios = {head: columns[self.ratio], "lower": columns[lower], "upper": columns[upper]}
             yield self._block(ratios, table, intercept=False)
 
     def _block(self, columns: Mapping[str, FloatArray], table: int, *, intercept: bool = True) -> list[str]:
@@ -577,7 +586,7 @@ class InferringModel:
         ----------
         units : array-like of shape (n_features,), default=None
             How many units of the original column one unit of each feature is, where a scaler came before the model:
-            effects and odds ratios are then shown per original unit too. None: features have their own units.
+            effects and ratios are then shown per original unit too. None: features have their own units.
 
         Returns
         -------
@@ -599,6 +608,8 @@ class InferringModel:
             self._class_names(),
             None if units is None else self._checked_units(units)[columns],
             bool(self.fit_intercept),
+            self._ratio,
+            not self._ratio,
         )
 
     def _checked_units(self, units: Any) -> FloatArray:
@@ -609,10 +620,20 @@ class InferringModel:
             )
         return found
 
+    @property
+    def _family(self) -> Family:
+        """The family of a regression."""
+        return FAMILIES["squared"]
+
+    @property
+    def _ratio(self) -> str:
+        """What exponentials of coefficients are."""
+        return "odds ratio" if is_classifier(self) else self._family.ratio
+
     def _outcome_in_words(self) -> str:
         labels = self._class_names()
         if not labels:
-            return "least squares" if getattr(self, "loss", "squared") == "squared" else "Huber's loss"
+            return self._family.in_words
         return f"log-odds of {labels[1] if len(labels) == 2 else 'each class'} against {labels[0]}"
 
     def _class_names(self) -> list[str]:

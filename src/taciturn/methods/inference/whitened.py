@@ -30,7 +30,7 @@ from taciturn.core.validation import FRACTION_BITS, ONE, BoolArray, FloatArray, 
 from taciturn.data.persons import PersonRows
 from taciturn.engines.interface import Block
 from taciturn.kernels.gradients import logistic_numpy, softmax_numpy
-from taciturn.losses import Loss
+from taciturn.losses import LogLinkLoss, Loss
 from taciturn.methods.clipped_records import LatticeCoefficients, whole_persons
 
 # Products of A and z are exact doubles.
@@ -323,6 +323,48 @@ class LabelLoss(LocalLoss):
         return total
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LogLinkModel(LocalLoss):
+    """A loss under a log link, with a clipped derivative.
+
+    The curvature is what is expected of it, which does not look at the target; ``observed``: it does, for sums without
+    noise.
+    """
+
+    loss: LogLinkLoss
+    clip: float = math.inf
+    observed: bool = False
+
+    def residuals(self, rows: WhitenedRows) -> FloatArray:
+        """Derivatives that are not clipped."""
+        return self.loss.derivative(self._margins(rows), self._targets(rows))
+
+    def derivatives(self, rows: WhitenedRows) -> FloatArray:
+        """The clipped derivative."""
+        return np.clip(self.residuals(rows), -self.clip, self.clip)[:, None]
+
+    def steepness(self, rows: WhitenedRows) -> FloatArray:
+        """Over all targets, no larger than the clip."""
+        return np.minimum(self.loss.steepest(self._margins(rows)), self.clip)
+
+    def curvatures(self, rows: WhitenedRows) -> FloatArray:
+        """One column."""
+        margins = self._margins(rows)
+        if self.observed:
+            return self.loss.second_derivative(margins, self._targets(rows))[:, None]
+        return self.loss.information(margins)[:, None]
+
+    def traces(self, rows: WhitenedRows) -> FloatArray:
+        """What is expected of the curvature."""
+        return self.loss.information(self._margins(rows))
+
+    def _margins(self, rows: WhitenedRows) -> FloatArray:
+        return rows.margins(self.coefficients)[:, 0]
+
+    def _targets(self, rows: WhitenedRows) -> FloatArray:
+        return np.asarray(rows.target, dtype=np.float64) / ONE
+
+
 # ---- Weights of records.
 
 
@@ -429,9 +471,9 @@ class Lengths(_WhitenedStatistic):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Residuals(_WhitenedStatistic):
-    """Absolute residuals of numbers."""
+    """Absolute residuals of numbers, or derivatives under a log link."""
 
-    model: NumberLoss
+    model: NumberLoss | LogLinkModel
 
     def of_rows(self, rows: WhitenedRows) -> FloatArray:
         """The residuals of some rows."""
@@ -458,6 +500,25 @@ class Traces(_WhitenedStatistic):
     def of_rows(self, rows: WhitenedRows) -> FloatArray:
         """The traces of some rows."""
         return self.model.traces(rows) * np.square(rows.lengths)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClippedCount(WhitenedTask):
+    """The number of records whose derivative is clipped, times ``unit``; rows of a person are parts of one record."""
+
+    model: LogLinkModel
+    unit: int
+
+    def __call__(self, block: Block) -> IntArray:
+        """The number of a block."""
+        total = np.zeros(1, dtype=np.int64)
+        for rows in self.pieces(block):
+            clipped = (np.abs(self.model.residuals(rows)) > self.model.clip) & rows.present
+            if rows.persons is None:
+                total += self.unit * int(np.count_nonzero(clipped))
+            else:
+                total += rows.persons.cell_shares(np.where(clipped, 0, -1), 1, self.unit)
+        return total
 
 
 # ---- Sums of vectors and of outer products, which are integers within their bounds.

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,8 +15,9 @@ from sklearn.utils.validation import _get_feature_names
 
 from taciturn.core.errors import ParameterError, WeakBudgetWarning
 from taciturn.core.rng import Stream
-from taciturn.core.validation import Invalid, check_choice, check_integer, check_real, check_truth
-from taciturn.engines.interface import OpenTable, Source
+from taciturn.core.validation import FloatArray, Invalid, check_choice, check_integer, check_real, check_truth
+from taciturn.data.target import NumberMap, positive_target
+from taciturn.engines.interface import OpenTable, Source, partitionwise
 from taciturn.methods import clipped_records
 from taciturn.methods.base import (
     PrivateClassifier,
@@ -26,6 +28,7 @@ from taciturn.methods.base import (
     warn_of_weak_budget,
 )
 from taciturn.methods.diagnostics import warn_of_diagnoses
+from taciturn.methods.families import FAMILIES, Family
 from taciturn.methods.inference.plan import InferencePlan, plan_inference
 from taciturn.methods.inference.run import InferenceResult, run_inference
 from taciturn.methods.inference.summary import FIXED_COLUMNS, INFERRED, InferringModel
@@ -205,7 +208,9 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     by private gradient descent whose clips open as the budget grows, so that ``coef_`` and ``intercept_`` converge to
     the least-squares coefficients on their columns; without privacy they are these. With ``loss="huber"`` residuals
     beyond ``residual_clip`` count as if they were that large at every budget, and the limit is Huber's M-estimate: for
-    targets with errors in their tails, whose mean is not of interest.
+    targets with errors in their tails, whose mean is not of interest. With ``loss="poisson"`` or ``"gamma"`` the
+    logarithm of the mean is linear, for counts and for positive amounts: :math:`\sum_i e^{z_i} - y_i z_i` or
+    :math:`\sum_i z_i + y_i e^{-z_i}` with :math:`z_i = x_i^\top w + b` is minimised, and ``predict`` gives means.
 
     Strategies follow from public facts. *Dense*: one descent on all columns. *Two-phase*: a selection phase on all, or
     on columns that noisy correlations keep, chooses columns, and an estimation phase fits these alone. *One-shot*:
@@ -226,10 +231,11 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     %(gaussian_budget)s
     %(y_bounds)s
     %(sparse)s
-    loss : {"squared", "huber"}, default="squared"
+    loss : {"squared", "huber", "poisson", "gamma"}, default="squared"
         "squared": least squares. "huber": residuals beyond ``residual_clip`` count as if they were that large, and
         ``coef_`` estimates the coefficients of Huber's loss with that threshold, which differ from least squares
-        where errors are skewed or long-tailed.
+        where errors are skewed or long-tailed. "poisson": counts, with ``y_bounds=(0, most)``; exponentials of
+        ``coef_`` are rate ratios. "gamma": positive amounts, with ``y_bounds=(least, most)``; they are ratios of means.
     %(row_bound_median)s
         Rows of columns that were selected privately get quantiles of their own in any case.
     residual_clip : float or "auto", default="auto"
@@ -289,7 +295,9 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         super().check_parameters()
-        check_choice(("squared", "huber"), loss=self.loss)
+        check_choice(tuple(FAMILIES), loss=self.loss)
+        if self._family.log_link and number_or_auto(residual_clip=self.residual_clip) is not None:
+            raise ParameterError("residual_clip", self.residual_clip, f"auto for loss={self.loss!r}", "leave it out")
         clip = self._mapped_clip()
         if clip is not None and not _LEAST_CLIP <= clip <= _MOST_CLIP:
             low, high = _LEAST_CLIP * self._target_unit, _MOST_CLIP * self._target_unit
@@ -297,8 +305,54 @@ class SparseRegressor(PrivateRegressor, SparseModel):
                 "residual_clip", self.residual_clip, f"a number from {low:g} to {high:g}", "give one within y_bounds"
             )
 
+    @property
+    def _family(self) -> Family:
+        return FAMILIES[self.loss]
+
     def _given_clip(self) -> float | None:
         return self._mapped_clip()
+
+    def _loss(self, facts: PublicFacts) -> tuple[Any, int]:
+        if not self._family.log_link:
+            return super()._loss(facts)
+        self._family.check_bounds(self._y_bounds)
+        return self._family.link_loss(self._y_bounds), 1
+
+    @property
+    def _target_unit(self) -> float:
+        # Margins of a log link have no unit.
+        return 1.0 if self._family.log_link else super()._target_unit
+
+    def _target_map(self, facts: PublicFacts) -> NumberMap:
+        if not self._family.log_link:
+            return super()._target_map(facts)
+        return NumberMap(partial(positive_target, y_bounds=self._y_bounds))
+
+    def _set_coefficients(self, weights: FloatArray) -> None:
+        if not self._family.log_link:
+            super()._set_coefficients(weights)
+            return
+        self.coef_ = weights[0, :-1] / self._x_bound
+        self.intercept_ = float(weights[0, -1])
+        self.support_ = self.coef_ != 0.0
+
+    @partitionwise
+    def predict(self, X: Any) -> FloatArray:
+        """Predicted means in the units of y, clipped to ``y_bounds_``."""
+        margins = self._margins(X).ravel()
+        if not self._family.log_link:
+            return np.clip(margins, *self.y_bounds_)
+        least, most = self._family.least_mean(self.y_bounds_), self.y_bounds_[1]
+        return np.exp(np.clip(margins, math.log(least), math.log(most)))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R2 of the predictions, or D2, the share of the deviance that they explain, under a log link.
+
+        It is computed from these records as it is: :func:`taciturn.private_score` adds noise.
+        """
+        if not self._family.log_link:
+            return float(super().score(X, y, sample_weight))
+        return self._family.explained_deviance(np.asarray(y, dtype=np.float64), self.predict(X), sample_weight)
 
     def _described(self, plan: _Plan, facts: PublicFacts) -> dict[str, Any]:
         return super()._described(plan, facts) | {"loss": self.loss, "residual_clip": self.residual_clip}

@@ -15,7 +15,7 @@ import numpy as np
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import check_integer
 from taciturn.data.sensitivity import MOST_PRIVATE_ROWS
-from taciturn.losses import HuberLoss, Loss
+from taciturn.losses import HuberLoss, LogLinkLoss, Loss
 from taciturn.methods.descent import DescentRule, rule_for_labels, rule_for_numbers
 from taciturn.methods.schedule import Problem
 from taciturn.privacy.budget import Budget
@@ -90,6 +90,13 @@ class _Tuning:
     # Derivatives of rows that are this much shorter than R are clipped as theirs are.
     short_row: float = 8.0
     most_residual: float = 16.0
+    # Steps under a log link reckon with a curvature of so many times that at the mean, where steep directions are those
+    # of large means.
+    log_link_curvature: float = 2.0
+    noiseless_log_link_curvature: float = 4.0
+    # Derivatives of skewed targets are measured by a quantile in the tail, which for normal ones is so many medians.
+    tail_quantile: float = 0.95
+    tail_in_medians: float = 2.9
 
     # ---- the number of nonzero coefficients: share of the budget, and ratio of neighbouring candidates
     size_share: float = 0.04
@@ -137,6 +144,10 @@ class _Tuning:
     # Descents that were shorter than this leave weights that are too short in proportion.
     short_time: float = 3.0
     least_square: float = 0.01
+    # Under a log link: the least room of derivatives, and the largest curvature in units of that at the mean.
+    least_skewed_room: float = 4.0
+    most_curvature: float = 4.0
+    least_mean_curvature: float = 0.2
     least_margin_bins: int = 8
     most_margin_bins: int = 40
     recalibration_steps: int = 30
@@ -231,14 +242,22 @@ class SparsePlan:
         """Whether targets are numbers."""
         return not self.problem.loss.labelled
 
-    def loss_at(self, derivative_bound: float) -> Loss:
-        """The loss of a record whose derivative is clipped to ``derivative_bound``."""
-        return HuberLoss(derivative_bound) if self.regression else self.problem.loss
+    @property
+    def log_link(self) -> bool:
+        """Whether margins are logarithms of means."""
+        return self.problem.loss.log_link
+
+    def loss_at(self, derivative_bound: float, unit: float = 1.0) -> Loss:
+        """The loss of a record whose derivative is clipped to ``derivative_bound``; ``unit`` is a mean of targets."""
+        loss = self.problem.loss
+        if isinstance(loss, LogLinkLoss):
+            return loss.in_units_of(unit)
+        return HuberLoss(derivative_bound) if self.regression else loss
 
     def rule(self, mu: float, width: int, *, selects: bool = False) -> DescentRule:
         """Clips and time of a descent that spends a Gaussian parameter on so many columns, or selects some of them."""
         if self.regression:
-            return rule_for_numbers(self.problem.n_records, mu, width)
+            return rule_for_numbers(self.problem.n_records, mu, width, skewed=self.log_link)
         return rule_for_labels(self.problem.n_records, mu, width, selects=selects)
 
     @property

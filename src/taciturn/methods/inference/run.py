@@ -61,7 +61,7 @@ from taciturn.methods.inference.algebra import (
 from taciturn.methods.inference.plan import TUNING, Allotment, InferencePlan
 from taciturn.methods.inference.whitened import (
     MATRIX_SCALE,
-    ClippedCount,
+    ClippedDerivatives,
     ClippedSquares,
     Coordinates,
     InformationSum,
@@ -495,8 +495,8 @@ class _Estimation:
     def _clipped_share(self, model: LogLinkModel) -> float:
         """The released share of records with a clipped derivative, with one deviation of its noise."""
 
-        def terms(unit: int) -> ClippedCount:
-            return ClippedCount(self._at, self._loss, model, unit)
+        def terms(unit: int) -> ClippedDerivatives:
+            return ClippedDerivatives(self._at, self._loss, model, unit)
 
         counts, deviation = self._releases.counts("the number of clipped derivatives", self._shares.clipped, terms, 1)
         return (float(counts[0]) + deviation) / self._n_records

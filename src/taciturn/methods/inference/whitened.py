@@ -503,7 +503,7 @@ class Traces(_WhitenedStatistic):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ClippedCount(WhitenedTask):
+class ClippedDerivatives(WhitenedTask):
     """The number of records whose derivative is clipped, times ``unit``; rows of a person are parts of one record."""
 
     model: LogLinkModel

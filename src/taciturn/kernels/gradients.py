@@ -133,6 +133,11 @@ def _logarithm(x: FloatArray) -> FloatArray:
     return exponents * _UPPER + (exponents * _LOWER + 2.0 * share * series)
 
 
+def exact_logarithm(x: FloatArray) -> FloatArray:
+    """``log(x)`` of positive normal numbers, the same bits everywhere."""
+    return _in_pieces(_logarithm, x)
+
+
 def _exponential(x: FloatArray) -> FloatArray:
     inside = np.fmax(x, _LEAST)
     shifted = inside * _PER_HALVING
@@ -318,6 +323,7 @@ def weigh_rows(
     targets: FloatArray,
     curve: int,
     numbers: tuple[float, float, float],
+    offsets: FloatArray,
 ) -> None:  # pragma: no cover (compiled)
     """Integer weights of rows in place of the products of their entries; see :func:`gradient_sums`."""
     # One loop for each, which compilers turn into vectors.
@@ -328,11 +334,11 @@ def weigh_rows(
             weights[i] = _weight(logistic(margin) - targets[i], scales[i], bounds[i])
     elif curve == 2:
         for i in range(factors.size):
-            mean = _mean(_margin(weights[i], shift, unit, constant, factors[i]), threshold, least)
+            mean = _mean(_margin(weights[i], shift, unit, constant, factors[i]) + offsets[i], threshold, least)
             weights[i] = _weight((mean - targets[i]) / scale, scales[i], bounds[i])
     elif curve == 3:
         for i in range(factors.size):
-            mean = _mean(_margin(weights[i], shift, unit, constant, factors[i]), threshold, least)
+            mean = _mean(_margin(weights[i], shift, unit, constant, factors[i]) + offsets[i], threshold, least)
             weights[i] = _weight(1.0 - targets[i] / mean, scales[i], bounds[i])
     else:
         for i in range(factors.size):
@@ -357,6 +363,7 @@ def gradient_sums(
     targets: FloatArray,
     curve: int,
     numbers: tuple[float, float, float],
+    offsets: FloatArray,
     exact_rows: int,
     weights: FloatArray,
     sums: FloatArray,
@@ -365,8 +372,9 @@ def gradient_sums(
     """Add the rows from ``start`` to ``stop`` times their weights to ``out``, and last the weights themselves.
 
     With ``z = ((x . vector - shift) * unit + constant) * factor`` and the derivative psi at z, the weight of a row is
-    ``rint(psi * scale)`` within plus or minus ``bound``. ``exact_rows`` is how many rows with weights within their
-    bounds add up to at most 2**53. ``sums`` are zeros; as many rows are looked at at once as ``weights`` has room for.
+    ``rint(psi * scale)`` within plus or minus ``bound``. Under a log link z has its ``offsets`` added. ``exact_rows``
+    is how many rows with weights within their bounds add up to at most 2**53. ``sums`` are zeros; as many rows are
+    looked at at once as ``weights`` has room for.
     """
     step, n_added = weights.size, 0
     for first in range(start, stop, step):
@@ -374,7 +382,7 @@ def gradient_sums(
         _products(X, first, last, vector, weights)
         weigh_rows(
             weights, shift, unit, constant, factors[first:last], scales[first:last], bounds[first:last],
-            targets[first:last], curve, numbers,
+            targets[first:last], curve, numbers, offsets[first:last],
         )  # fmt: skip
         _accumulate(X, first, last, weights, sums)
         n_added += step
@@ -498,7 +506,7 @@ def warm_up_gradients(*, sparse: bool, several_classes: bool) -> None:
     """Compile the sums of one margin or of several, or for sparse rows the weights alone, once a process."""
     X, row, one = np.zeros((1, 1), dtype=np.int32), np.zeros(1), np.ones(1)
     if sparse:
-        weigh_rows(np.zeros(1), 0.0, 1.0, 0.0, one, one, one, row, 1, DerivativeCurve("logistic").numbers)
+        weigh_rows(np.zeros(1), 0.0, 1.0, 0.0, one, one, one, row, 1, DerivativeCurve("logistic").numbers, row)
     elif several_classes:
         codes, outs, table = np.zeros(1, dtype=np.int64), np.zeros((1, 2), dtype=np.int64), np.zeros((1, 2))
         softmax_gradient_sums(
@@ -508,4 +516,4 @@ def warm_up_gradients(*, sparse: bool, several_classes: bool) -> None:
     else:
         out = np.zeros(2, dtype=np.int64)
         numbers = DerivativeCurve("logistic").numbers
-        gradient_sums(X, 0, 1, row, 0.0, 1.0, 0.0, one, one, one, row, 1, numbers, 1, row + 0.0, np.zeros(2), out)
+        gradient_sums(X, 0, 1, row, 0.0, 1.0, 0.0, one, one, one, row, 1, numbers, row, 1, row + 0.0, np.zeros(2), out)

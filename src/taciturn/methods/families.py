@@ -69,12 +69,15 @@ class Family:
         low, high = y_bounds
         return low if self.positive else max(low, _LEAST_MEAN * high)
 
-    def link_loss(self, y_bounds: tuple[float, float]) -> LogLinkLoss:
-        """The loss of one record under a log link, for margins that are logarithms of means in the units of y."""
+    def link_loss(self, y_bounds: tuple[float, float], exposure: float = 1.0) -> LogLinkLoss:
+        """The loss of one record under a log link, for margins that are logarithms of means in the units of y.
+
+        They are those of an exposure of one, and ``exposure`` is the largest.
+        """
         if self.make is None:
             raise TypeError(f"{self.loss}: the link is the identity")
         high = y_bounds[1]
-        return self.make(math.log(high), math.log(self.least_mean(y_bounds) / high))
+        return self.make(math.log(high) - math.log(exposure), math.log(self.least_mean(y_bounds) / high))
 
     def explained_deviance(self, y: FloatArray, means: FloatArray, weights: FloatArray | None) -> float:
         """D squared, the share of the deviance that predictions explain, as scikit-learn computes it."""

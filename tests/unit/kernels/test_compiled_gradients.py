@@ -36,7 +36,16 @@ WEIGHTS = (3, 90_001, (1 << 37) - 5)
 
 
 def open_records(
-    kind, n_features, *, n_rows=N, weight=90_001, joint=False, persons=False, centred=True, constant=ONE // 3
+    kind,
+    n_features,
+    *,
+    n_rows=N,
+    weight=90_001,
+    joint=False,
+    persons=False,
+    centred=True,
+    constant=ONE // 3,
+    measured=False,
 ):
     loss, n_outputs, slope = KINDS[kind]
     rng = np.random.default_rng(n_features)
@@ -51,7 +60,8 @@ def open_records(
     )
     design = Design(X, 1.0)
     counts = rng.integers(1, 5, N) if persons else None
-    return ClippedRecords(clipping, design, y, squared_row_norms(design, centre), counts)
+    measures = (rng.random(N), -3.0 * rng.random(N)) if measured else (None, None)
+    return ClippedRecords(clipping, design, y, squared_row_norms(design, centre), counts, *measures)
 
 
 def some_coefficients(records):
@@ -73,6 +83,8 @@ def test_twins_are_equal_to_the_bit(kind, joint):
         for weight in WEIGHTS:
             assert all(agree(open_records(kind, n_features, weight=weight, joint=joint)))
         assert all(agree(open_records(kind, n_features, joint=joint, persons=True)))
+        if "softmax" not in kind and kind != "logistic":
+            assert all(agree(open_records(kind, n_features, joint=joint, measured=True)))
         assert all(agree(open_records(kind, n_features, joint=joint, centred=False, constant=0)))
     assert all(agree(open_records(kind, 0, joint=joint)))
 
@@ -160,10 +172,10 @@ def test_sums_that_are_flushed_too_late_are_noticed(monkeypatch):
 
 def test_bounds_of_rows_that_are_ignored_are_noticed(monkeypatch):
     @numba.njit(error_model="numpy")
-    def weigh(weights, shift, unit, constant, factors, scales, bounds, targets, curve, numbers):
+    def weigh(weights, shift, unit, constant, factors, scales, bounds, targets, curve, numbers, offsets):
         exact(
             weights, shift, unit, constant, factors, scales, np.full(bounds.size, bounds.max()), targets,
-            curve, numbers,
+            curve, numbers, offsets,
         )  # fmt: skip
 
     exact = numba.njit(error_model="numpy")(gradients.weigh_rows.py_func)
@@ -196,7 +208,7 @@ def test_fused_operations_between_margin_and_weight_are_noticed(loss):
     def weights(**options):
         found, rows = products.copy(), (factors, np.full(n, scale), np.full(n, 0.3 * scale), target)
         weigh = numba.njit(error_model="numpy", **options)(gradients.weigh_rows.py_func)
-        weigh(found, 0.1, 0.3, 0.7, *rows, loss.curve.code, loss.curve.numbers)
+        weigh(found, 0.1, 0.3, 0.7, *rows, loss.curve.code, loss.curve.numbers, np.zeros(n))
         return found
 
     assert np.array_equal(weights(), np.rint(expected))

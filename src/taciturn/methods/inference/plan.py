@@ -276,6 +276,7 @@ class InferencePlan:
         size = (min(problem.n_features, MOST_COLUMNS) + problem.intercept) * self.n_outputs
         # Three rounds and four further matrices at most, five gradients, three sharpenings, and a start.
         values = 7 * size * (size + 1) // 2 + 3 * size * size + 5 * size + problem.n_outputs + 1 + self.start.log_link
+        values += self.start.weighted + self.start.exposed
         # Halves announce the same distance, so that they cost the same.
         first, second = (self.start.open_filter(values * DISTANCE_PER_VALUE) for _ in range(2))
         return first, second

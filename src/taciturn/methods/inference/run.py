@@ -81,7 +81,15 @@ from taciturn.methods.inference.whitened import (
     Weighing,
 )
 from taciturn.methods.releases import Releases, list_spends
-from taciturn.methods.sparse.run import SparseRun, mean_unit, release_constant, residual_size
+from taciturn.methods.sparse.plan import TUNING as SPARSE_TUNING
+from taciturn.methods.sparse.run import (
+    SparseRun,
+    count_weights,
+    mean_exposure,
+    mean_unit,
+    release_constant,
+    residual_size,
+)
 from taciturn.methods.sums import RowStatistic
 from taciturn.privacy.claim import Release
 from taciturn.privacy.transcript import block_of_records, coupling, transcribing
@@ -124,7 +132,7 @@ class _Estimation:
         self._width = columns.size + problem.intercept
         self._labels, self._intercept = not plan.start.regression, problem.intercept
         self._link: LogLinkLoss | None = None
-        self._shift = 0.0
+        self._shift, self._exposure = 0.0, 1.0
         self._n_classes = problem.n_outputs if problem.n_outputs > 1 else 2
         self._coding = helmert(self._n_classes) if plan.n_outputs > 1 else None
         self._size = self._width * plan.n_outputs
@@ -264,7 +272,10 @@ class _Estimation:
         Under a log link coefficients are those of means over the mean that was released.
         """
         start = self._plan.start
-        constants = release_constant(start, self._releases, share)
+        if start.exposed:
+            share *= 0.5
+            self._exposure = mean_exposure(start, self._releases, share)
+        constants = release_constant(start, self._releases, share, self._exposure)
         if isinstance(self._loss, LogLinkLoss):
             self._shift = float(constants[0])
             moved = replace(self._loss, offset=self._loss.offset - self._shift)
@@ -427,7 +438,8 @@ class _Estimation:
         constant = np.linalg.solve(self._at.matrix.T, np.eye(self._width)[-1]) if self._intercept else None
         # Whatever the family, Poisson's equations have the solution that all equations of means have.
         counts = PoissonLoss(loss.offset, loss.least, math.exp(min(-loss.offset, 0.0)))
-        design = NormalDesign(gram, constant, n, loss=counts)
+        # Means are those of the largest exposure times the exposure, which rows have nothing to do with on average.
+        design = NormalDesign(gram, constant, n, loss=replace(counts, unit=counts.unit / self._exposure))
         theta = self._start(np.zeros(1))
         usual = float(ndtri(0.5 + 0.5 * self._rank))
         least = max(t.least_residual_room, t.usual_reach / usual)
@@ -675,6 +687,11 @@ def run_inference(plan: InferencePlan, source: Source, stream: Stream) -> Infere
         columns = np.arange(problem.n_features) if fixed is None else np.array(fixed, dtype=np.intp)
     with _half(plan, 2, second):
         releases = Releases(second_budget, problem.relation, second, stream.spawn("step"))
+        if plan.start.weighted:
+            # In place of their number.
+            whole = plan.start.counting(plan.n_step_rows)
+            start = count_weights(whole, releases, SPARSE_TUNING.weight_share)
+            plan = replace(plan, start=start, n_step_rows=start.problem.n_records)
         if columns.size or problem.intercept:
             estimation = _Estimation(plan, second, releases, second_budget.mu, columns)
             estimate = estimation.run() if releases.private else estimation.run_noiseless()

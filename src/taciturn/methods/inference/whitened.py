@@ -101,13 +101,18 @@ class Coordinates:
 
 @dataclass(frozen=True, eq=False)
 class WhitenedRows:
-    """Some rows of a block in whitened coordinates, whole persons where rows belong to some."""
+    """Some rows of a block in whitened coordinates, whole persons where rows belong to some.
+
+    ``weight`` and ``offset`` are those of the block. Rules for weights of records do not look at the former.
+    """
 
     at: Coordinates
     z: FloatArray
     target: NumberArray
     present: BoolArray
     persons: PersonRows | None
+    weight: FloatArray | None = None
+    offset: FloatArray | None = None
 
     @cached_property
     def u(self) -> FloatArray:
@@ -138,8 +143,9 @@ class WhitenedRows:
         return means
 
     def spread(self, by_record: FloatArray) -> FloatArray:
-        """One number per row from one per record."""
-        return by_record if self.persons is None else np.repeat(by_record, self.persons.counts)
+        """One number per row from one per record, times the weight of the row."""
+        rows = by_record if self.persons is None else np.repeat(by_record, self.persons.counts)
+        return rows if self.weight is None else rows * self.weight
 
     @property
     def counts(self) -> FloatArray | float:
@@ -359,7 +365,8 @@ class LogLinkModel(LocalLoss):
         return self.loss.information(self._margins(rows))
 
     def _margins(self, rows: WhitenedRows) -> FloatArray:
-        return rows.margins(self.coefficients)[:, 0]
+        margins = rows.margins(self.coefficients)[:, 0]
+        return margins if rows.offset is None else margins + rows.offset
 
     def _targets(self, rows: WhitenedRows) -> FloatArray:
         return np.asarray(rows.target, dtype=np.float64) / ONE
@@ -439,7 +446,8 @@ class WhitenedTask:
             z[:, : self.at.n_features] = design.dense_rows(start, stop)
             z[:, self.at.n_features :] = ONE
             target = block.target[start:stop]
-            yield WhitenedRows(self.at, z, target, self.loss.present(target), persons)
+            weight, offset = (None if each is None else each[start:stop] for each in (block.weight, block.offset))
+            yield WhitenedRows(self.at, z, target, self.loss.present(target), persons, weight, offset)
 
 
 # ---- Numbers of rows, for private quantiles.
@@ -554,7 +562,7 @@ class InformationSum(WhitenedTask):
             for vector in vectors:
                 squares += np.einsum("ij,ij->i", vector, vector)
             if rows.persons is not None:
-                squares = rows.spread(rows.persons.totals(squares))
+                squares = np.repeat(rows.persons.totals(squares), rows.persons.counts)
             # Only measures beyond all reason could get here; the bound must not rest on that.
             kept = squares <= self.row_squared
             for vector in vectors:

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -15,8 +15,17 @@ from sklearn.utils.validation import _get_feature_names
 
 from taciturn.core.errors import ParameterError, WeakBudgetWarning
 from taciturn.core.rng import Stream
-from taciturn.core.validation import FloatArray, Invalid, check_choice, check_integer, check_real, check_truth
-from taciturn.data.target import NumberMap, positive_target
+from taciturn.core.validation import (
+    FloatArray,
+    Invalid,
+    check_choice,
+    check_integer,
+    check_positive,
+    check_real,
+    check_truth,
+)
+from taciturn.data.records import Measures
+from taciturn.data.target import DEFAULT_X_BOUND, NumberMap, positive_target
 from taciturn.engines.interface import OpenTable, Source, partitionwise
 from taciturn.methods import clipped_records
 from taciturn.methods.base import (
@@ -25,6 +34,7 @@ from taciturn.methods.base import (
     PrivateRegressor,
     PublicFacts,
     number_or_auto,
+    warn_of_default_bounds,
     warn_of_weak_budget,
 )
 from taciturn.methods.diagnostics import warn_of_diagnoses
@@ -55,6 +65,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
     columns: Any
     method: Strategy
     row_bound: float | Auto
+    weight_bound: float | None
 
     persons_refused = None
     partitions_refused = None
@@ -73,9 +84,64 @@ class SparseModel(InferringModel, PrivateLinearModel):
                 raise ParameterError(
                     "method", "one-shot", "two-phase or auto for a number of features that is chosen", "give n_nonzero"
                 )
+        if self.weight_bound is not None:
+            check_positive(weight_bound=self.weight_bound)
         if number_or_auto(row_bound=self.row_bound) is not None:
             check_real(self._x_bound / 64.0, math.inf, closed="left", row_bound=self.row_bound)
         self._check_inference()
+
+    def fit(self, X: Any, y: Any = None, persons: Any = None, sample_weight: Any = None, exposure: Any = None) -> Self:
+        """Fit the model: validate public facts, plan, reserve, read, run, certify.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), dask array or data frame, or open table
+            The features; an open table has its target, persons, weights and exposures with it.
+        y : array-like of shape (n_samples,)
+            The target: numbers for a regressor, labels of any type for a classifier. None for an open table.
+        persons : array-like of shape (n_samples,), default=None
+            The key of the person that each row is about, where a person may have several rows: the guarantee is then
+            for all rows of a person together, and each person counts once. A row without a key is a null row. None:
+            every row is a record of its own.
+        sample_weight : array-like of shape (n_samples,), default=None
+            By how much the loss of each row counts, from 0 to ``weight_bound``. **A row's weight must be a function of
+            that row and of public facts alone**, as inverse sampling probabilities are; raked, calibrated, normalised
+            or estimated weights are not, and void the guarantee. A row without a usable weight is treated as
+            ``invalid`` says. None: every row counts the same.
+        exposure : array-like of shape (n_samples,), default=None
+            For how long, or of how many, each count is: the mean is the exposure times that of an exposure of one.
+            From 0 to ``exposure_bound``, under a log link. A row with an exposure of 0 adds nothing.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
+        """
+        return self._fit(X, y, persons, sample_weight, exposure)
+
+    @property
+    def _largest_exposure(self) -> float | None:
+        """The public bound on exposures; None where the mean has none."""
+        return None
+
+    def _measures(self, X: Any, sample_weight: Any, exposure: Any) -> Measures | None:
+        stated = isinstance(X, OpenTable)
+        if stated:
+            X.add_measures(sample_weight, exposure)
+        weighted = X.has_weight if stated else sample_weight is not None
+        exposed = X.has_exposure if stated else exposure is not None
+        if exposed and self._largest_exposure is None:
+            raise ParameterError(
+                "exposure_bound", None, "a public upper bound on exposures, for a log link", "give the largest there is"
+            )
+        if weighted and self.weight_bound is None:
+            warn_of_default_bounds("weight_bound")
+        if not weighted and not exposed:
+            return None
+        return Measures(
+            (DEFAULT_X_BOUND if self.weight_bound is None else float(self.weight_bound)) if weighted else None,
+            self._largest_exposure if exposed else None,
+        )
 
     def _check_inference(self) -> None:
         """Raise ParameterError for a parameter that no fit could use."""
@@ -141,6 +207,8 @@ class SparseModel(InferringModel, PrivateLinearModel):
             residual_clip=self._given_clip(),
             huber=self._huber,
             columns=facts.columns,
+            weighted=facts.weighted,
+            exposed=facts.exposed,
         )
         start = plan.start if isinstance(plan, InferencePlan) else plan
         if start.problem.n_records < start.enough_records:
@@ -182,6 +250,9 @@ class SparseModel(InferringModel, PrivateLinearModel):
         }
         if facts.columns is not None:
             described["columns"] = list(facts.columns)
+        if facts.measures is not None:
+            bounds = {"weight_bound": facts.measures.weight_bound, "exposure_bound": facts.measures.exposure_bound}
+            described |= {name: bound for name, bound in bounds.items() if bound is not None}
         if isinstance(plan, InferencePlan):
             described["inference"] = "two halves of the records" if plan.split else "all records"
             described["intervals"] = plan.conditions
@@ -244,6 +315,10 @@ class SparseRegressor(PrivateRegressor, SparseModel):
         from its mean, for the squared loss measured again at a first fit.
     %(fit_intercept)s
         The columns and the target are centred too.
+    %(weight_bound)s
+    exposure_bound : float, default=None
+        Public upper bound on exposures, which are trimmed to it; ``fit(..., exposure=...)`` needs it. Predictions are
+        then means of an exposure of one.
     %(inference)s
     %(invalid)s
     %(random_state)s
@@ -285,6 +360,8 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     row_bound: float | Auto = "auto"
     residual_clip: float | Auto = "auto"
     fit_intercept: bool = True
+    weight_bound: float | None = None
+    exposure_bound: float | None = None
     columns: Any = None
     inference: bool = False
     confidence_level: float = 0.95
@@ -296,6 +373,12 @@ class SparseRegressor(PrivateRegressor, SparseModel):
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         super().check_parameters()
         check_choice(tuple(FAMILIES), loss=self.loss)
+        if self.exposure_bound is not None:
+            check_positive(exposure_bound=self.exposure_bound)
+            if not self._family.log_link:
+                raise ParameterError(
+                    "exposure_bound", self.exposure_bound, f"None for loss={self.loss!r}", "leave it out"
+                )
         if self._family.log_link and number_or_auto(residual_clip=self.residual_clip) is not None:
             raise ParameterError("residual_clip", self.residual_clip, f"auto for loss={self.loss!r}", "leave it out")
         clip = self._mapped_clip()
@@ -316,7 +399,11 @@ class SparseRegressor(PrivateRegressor, SparseModel):
         if not self._family.log_link:
             return super()._loss(facts)
         self._family.check_bounds(self._y_bounds)
-        return self._family.link_loss(self._y_bounds), 1
+        return self._family.link_loss(self._y_bounds, self._largest_exposure or 1.0), 1
+
+    @property
+    def _largest_exposure(self) -> float | None:
+        return None if self.exposure_bound is None else float(self.exposure_bound)
 
     @property
     def _target_unit(self) -> float:
@@ -338,11 +425,14 @@ class SparseRegressor(PrivateRegressor, SparseModel):
 
     @partitionwise
     def predict(self, X: Any) -> FloatArray:
-        """Predicted means in the units of y, clipped to ``y_bounds_``."""
+        """Predictions in the units of y, clipped to ``y_bounds_``; means of an exposure of one, if there are any."""
         margins = self._margins(X).ravel()
         if not self._family.log_link:
             return np.clip(margins, *self.y_bounds_)
         least, most = self._family.least_mean(self.y_bounds_), self.y_bounds_[1]
+        if self._largest_exposure is not None:
+            # The rate of a short exposure may be large.
+            least, most = least / self._largest_exposure, math.inf
         return np.exp(np.clip(margins, math.log(least), math.log(most)))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -394,6 +484,7 @@ class SparseClassifier(PrivateClassifier, SparseModel):
         Rows of columns that were selected privately get quantiles of their own in any case.
     %(fit_intercept)s
         The columns and the target are centred too.
+    %(weight_bound)s
     %(inference)s
     %(invalid)s
     %(random_state)s
@@ -432,6 +523,7 @@ class SparseClassifier(PrivateClassifier, SparseModel):
     method: Strategy = "auto"
     row_bound: float | Auto = "auto"
     fit_intercept: bool = True
+    weight_bound: float | None = None
     columns: Any = None
     inference: bool = False
     confidence_level: float = 0.95

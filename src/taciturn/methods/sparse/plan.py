@@ -7,7 +7,7 @@ and the Gaussian parameter :math:`\mu` of the budget. What counts is :math:`\var
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -154,6 +154,7 @@ class _Tuning:
 
     # ---- releases before the descents: shares of the budget
     norm_share: float = 0.02
+    weight_share: float = 0.01
     clipped_share: float = 0.01
     centre_norm_share: float = 0.015
     centre_share: float = 0.04
@@ -221,7 +222,8 @@ class SparsePlan:
     magnitude of the target). ``huber``: residuals beyond their size count as if they were that large, at every
     budget. ``chooses_n_nonzero``: the number of nonzero coefficients is chosen privately, and the strategy's is a
     guess. With fewer than ``enough_records`` a fit may be worse than a constant. ``columns`` are those that the
-    caller fixed, in increasing order (None: all may be used).
+    caller fixed, in increasing order (None: all may be used). Records are ``weighted`` or ``exposed``: the sum of their
+    weights stands for their number as soon as it is released, and means are those per exposure.
     """
 
     ordered: ClassVar[bool] = True
@@ -236,6 +238,8 @@ class SparsePlan:
     chooses_n_nonzero: bool
     enough_records: int
     columns: tuple[int, ...] | None = None
+    weighted: bool = False
+    exposed: bool = False
 
     @property
     def regression(self) -> bool:
@@ -246,6 +250,10 @@ class SparsePlan:
     def log_link(self) -> bool:
         """Whether margins are logarithms of means."""
         return self.problem.loss.log_link
+
+    def counting(self, n_records: int) -> SparsePlan:
+        """The same plan for another number of records."""
+        return replace(self, problem=replace(self.problem, n_rows=n_records))
 
     def loss_at(self, derivative_bound: float, unit: float = 1.0) -> Loss:
         """The loss of a record whose derivative is clipped to ``derivative_bound``; ``unit`` is a mean of targets."""
@@ -280,6 +288,8 @@ def plan_sparse(
     residual_clip: float | None,
     huber: bool = False,
     columns: tuple[int, ...] | None = None,
+    weighted: bool = False,
+    exposed: bool = False,
 ) -> SparsePlan:
     """Plan a fit of the default model by one of :data:`METHODS`; other parameters are those of :class:`SparsePlan`.
 
@@ -306,6 +316,8 @@ def plan_sparse(
         chooses_n_nonzero=chooses,
         enough_records=math.ceil(_LEAST_INFORMATION / mu),
         columns=columns,
+        weighted=weighted,
+        exposed=exposed,
     )
 
 

@@ -630,6 +630,15 @@ class _Step:
 # The target's mean and size, the columns that go on, and their means.
 
 
+def count_weights(plan: SparsePlan, releases: Releases, share: float) -> SparsePlan:
+    """The plan with a released sum of weights for the number of records, where they are weighted."""
+    if not plan.weighted:
+        return plan
+    sums, deviation = releases.mean("the sum of weights", share, tasks.WeightSum(plan.loss_at(1.0)), 1, 1)
+    n_rows = plan.problem.n_records
+    return plan.counting(min(max(round(float(sums[0]) - deviation), 1), n_rows))
+
+
 def release_target_mean(plan: SparsePlan, releases: Releases, mu: float) -> tuple[int, FloatArray]:
     """The noisy mean of a numeric target in lattice units, and the margins that a constant starts from.
 
@@ -647,15 +656,15 @@ def release_target_mean(plan: SparsePlan, releases: Releases, mu: float) -> tupl
     return round(float(np.clip(means[0], -1.0, 1.0)) * ONE) if clear else 0, np.zeros(1)
 
 
-def release_constant(plan: SparsePlan, releases: Releases, share: float) -> FloatArray:
+def release_constant(plan: SparsePlan, releases: Releases, share: float, exposure: float | None = None) -> FloatArray:
     """The best constant: the mean of a numeric target, shrunk by what its noise adds, or log-odds of the classes.
 
-    Under a log link it is the logarithm of the mean.
+    Under a log link it is the logarithm of the mean, for an ``exposure`` of one; that of records is known already.
     """
     if not plan.regression:
         return _log_odds(plan, releases, share)
     if plan.log_link:
-        return _log_mean(plan, releases, share)
+        return _log_mean(plan, releases, share, exposure)
     means, deviation = _target_mean(plan, releases, share)
     mean = float(np.clip(means[0], -1.0, 1.0)) if plan.problem.intercept else 0.0
     return np.array([mean * max(0.0, 1.0 - deviation**2 / max(mean**2, 1e-300))])
@@ -668,18 +677,31 @@ def _target_mean(plan: SparsePlan, releases: Releases, share: float) -> tuple[Fl
     return means, deviation
 
 
-def _log_mean(plan: SparsePlan, releases: Releases, share: float) -> FloatArray:
+def _log_mean(plan: SparsePlan, releases: Releases, share: float, exposure: float | None = None) -> FloatArray:
     """The margin of the mean under a log link, that of an upper bound where noise hides the mean."""
-    means, deviation = _target_mean(plan, releases, share)
     loss = plan.loss_at(1.0)
+    if exposure is None and plan.exposed:
+        share *= 0.5
+        exposure = mean_exposure(plan, releases, share)
+    means, deviation = _target_mean(plan, releases, share)
     if not plan.problem.intercept or not isinstance(loss, LogLinkLoss):
         return np.zeros(1)
     mean = max(float(means[0]), TUNING.clear_mean * deviation, math.exp(loss.least))
-    return np.array([math.log(min(mean, 1.0)) + loss.offset])
+    return np.array([math.log(min(mean, 1.0) / (exposure or 1.0)) + loss.offset])
+
+
+def mean_exposure(plan: SparsePlan, releases: Releases, share: float) -> float:
+    """The noisy mean of exposures over their bound, no less than its noise."""
+    terms = tasks.WeightSum(plan.loss_at(1.0), exposures=True)
+    means, deviation = releases.mean("the mean exposure", share, terms, 1, plan.problem.n_records)
+    return min(max(float(means[0]), TUNING.clear_mean * deviation, 1e-3), 1.0)
 
 
 def mean_unit(plan: SparsePlan, start: FloatArray) -> float:
-    """The mean of the target that a constant predicts under a log link, as a share of its range; 1 for other links."""
+    """The mean of the target that a constant predicts under a log link, as a share of its range; 1 for other links.
+
+    Where records have exposures it is that of the largest one, which is no smaller than the mean of the target.
+    """
     loss = plan.loss_at(1.0)
     return float(loss.means(start)[0]) if isinstance(loss, LogLinkLoss) else 1.0
 
@@ -890,7 +912,8 @@ class SparseRun:
 
     def fit(self) -> ColumnModel:
         """Spend the budget, and return the model."""
-        plan, releases = self.plan, self.releases
+        self.plan = plan = count_weights(self.plan, self.releases, TUNING.weight_share)
+        releases, self.descent = self.releases, replace(self.descent, plan=plan)
         if plan.strategy.method == "constant":
             return self._constant(1.0)
         target_mean, start = release_target_mean(plan, releases, self._budget.mu)

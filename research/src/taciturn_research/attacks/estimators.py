@@ -352,6 +352,14 @@ ESTIMATORS = (
         )
         for name, loss, bounds in (("counts", "poisson", (0.0, 4.0)), ("amounts", "gamma", (0.5, 4.0)))
     ),
+    _entry(
+        SparseRegressor,
+        "variables",
+        "one of two variables",
+        _sparse,
+        partial(_alone, (1.0, 1.0, 0.0), False),
+        {"n_nonzero": 1, "residual_clip": _CLIP, "select": "variables", "groups": ((0, 1), (2,)), "method": "one-shot"},
+    ),
     _entry(SparseClassifier, "", "all columns", _sparse, partial(_alone, (1.0,), True), {"n_nonzero": 1}),
     *(
         _entry(kind, "inference", "an estimate with errors", _sparse, pair_of, {"inference": True, "columns": (0,)})

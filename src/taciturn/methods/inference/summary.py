@@ -15,6 +15,7 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from taciturn.charts import format_change
 from taciturn.core.errors import ParameterError, visible
 from taciturn.core.validation import BoolArray, FloatArray, IndexArray
 from taciturn.data.sensitivity import Relation
@@ -248,6 +249,9 @@ class CoefficientSummary:
         How many units of a table's column one unit of each feature is, where features were scaled; None for one.
     intercept : bool, default=True
         Whether the model has an intercept.
+    steps : sequence of float or None, default=None
+        The change of the table's column for which the effect of each column is shown, such as 10 for an effect per 10
+        years. None: one unit, for one column or for all.
     ratio : str, default=""
         What exponentials of coefficients are, such as "odds ratio"; empty if they are nothing.
     has_shifted_intercept : bool, default=False
@@ -264,6 +268,7 @@ class CoefficientSummary:
     intercept: bool = True
     ratio: str = ""
     has_shifted_intercept: bool = False
+    steps: Sequence[float | None] | None = None
 
     @property
     def subjects(self) -> list[str]:
@@ -274,6 +279,12 @@ class CoefficientSummary:
     def rows(self) -> list[str]:
         """The names of the columns, and that of the intercept if there is one."""
         return [*self.names, INTERCEPT] if self.intercept else [*self.names]
+
+    @property
+    def effect_rows(self) -> list[str]:
+        """The rows, with the change that an effect is shown for where one is stated."""
+        steps = [None] * len(self.names) if self.steps is None else self.steps
+        return [*map(format_change, self.names, steps), *self.rows[len(self.names) :]]
 
     @property
     def columns(self) -> dict[str, FloatArray]:
@@ -300,6 +311,11 @@ class CoefficientSummary:
         }
         if self.units is not None:
             units = np.append(self.units, 1.0)
+            if self.steps is not None and any(step is not None for step in self.steps):
+                # Of a frame: what one unit is that effects are shown for.
+                changes = np.array([*(1.0 if step is None else step for step in self.steps), 1.0])
+                units = units / changes
+                table["unit"] = np.broadcast_to(changes, values.shape)
             table |= {f"{name} per unit": table[name] / units for name in ("coefficient", "lower", "upper")}
             table["effect per unit"] = table.pop("coefficient per unit")
         if self.ratio:
@@ -432,23 +448,24 @@ class CoefficientSummary:
         columns = {name: values[table] for name, values in self.columns.items()}
         errors = ("coefficient", "std error", "sampling", "privacy", "z", "p", "p (BH)", "lower", "upper")
         subject = [visible(self.subjects[table])] if len(self.subjects) > 1 else []
-        yield [*subject, *self._block({name: columns[name] for name in errors}, table)]
+        yield [*subject, *self._block({name: columns[name] for name in errors}, table, self.rows)]
         if self.inference.reason is not None:
             return
         if self.units is not None:
             effects = ("effect per unit", "lower per unit", "upper per unit")
             heads = ("effect per unit", "lower", "upper")
-            yield self._block({head: columns[name] for head, name in zip(heads, effects, strict=True)}, table)
+            shown = {head: columns[name] for head, name in zip(heads, effects, strict=True)}
+            yield self._block(shown, table, self.effect_rows)
         if self.ratio:
             head = self.ratio if self.units is None else f"{self.ratio} per unit"
             lower, upper = self._ratio_ends
             ratios = {head: columns[self.ratio], "lower": columns[lower], "upper": columns[upper]}
-            yield self._block(ratios, table, intercept=False)
+            yield self._block(ratios, table, self.effect_rows[: len(self.names)])
 
-    def _block(self, columns: Mapping[str, FloatArray], table: int, *, intercept: bool = True) -> list[str]:
-        """Lines of a table, the names first; a mark stands in the place of the first number."""
-        n_rows = len(self.rows) if intercept else len(self.names)
-        names, marks = [*map(_shortened, self.rows[:n_rows])], self.marks(table)[:n_rows]
+    def _block(self, columns: Mapping[str, FloatArray], table: int, rows: Sequence[str]) -> list[str]:
+        """Lines of a table of some of the rows, the names first; a mark stands in the place of the first number."""
+        n_rows = len(rows)
+        names, marks = [*map(_shortened, rows)], self.marks(table)[:n_rows]
         left = max(map(len, [*names, ""])) + 1
         cells = {head: [_number(head, value) for value in values[:n_rows]] for head, values in columns.items()}
         first = next(iter(cells))

@@ -18,7 +18,7 @@ from taciturn.accounting import Budget
 from taciturn.losses import LogisticLoss
 from taciturn.methods.schedule import Problem
 from taciturn.methods.sparse.plan import SparsePlan, plan_sparse
-from taciturn.methods.sparse.run import recalibrates
+from taciturn.methods.sparse.run import recalibration_share
 
 PICTURE = Path(__file__).parents[1] / "strategies.svg"
 BUDGET = Budget(1.0, 1e-6)
@@ -130,7 +130,7 @@ def warning_ends() -> int:
 
 def recalibration_begins(mu: float) -> int:
     """The number of records from which on slope and constant are recalibrated."""
-    return bisect_left(range(1 << 20), True, key=lambda n_rows: recalibrates(plan_for(n_rows, 10, 10), mu))
+    return bisect_left(range(1 << 20), True, key=lambda n_rows: recalibration_share(plan_for(n_rows, 10, 10), mu) > 0.0)
 
 
 def draw() -> str:

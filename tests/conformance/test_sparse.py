@@ -67,11 +67,17 @@ def test_public_facts_choose_the_road_and_the_certificate_says_why(kind):
             assert (public["method"], public["reason"]) == (name, "chosen by name")
     for facts in ({"n_nonzero": 12}, {"n_nonzero": "all"}, {"n_nonzero": 500, "method": "one-shot"}):
         assert kind(**facts).fit(*data(kind, n=100)).certificate_.public["method"] == "dense"
-    # Only a first descent can tell the size; few columns need none.
-    assert kind(n_nonzero="auto").fit(*data(kind, n=100)).certificate_.public["method"] == "two-phase"
-    assert kind(n_nonzero="auto").fit(*data(kind, n=100, d=8)).certificate_.public["method"] == "two-phase"
+    # Only a first descent can tell the size; small tables with enough for every column have no comparison of sizes.
+    sharp = int(150.0 / MU)
+    for n, d, method in (
+        (sharp, 12, "dense"),
+        (sharp + 1, 12, "two-phase"),
+        (100, 12, "dense"),
+        (100, 16, "two-phase"),
+    ):
+        assert kind(n_nonzero="auto").fit(*data(kind, n=n, d=d)).certificate_.public["method"] == method
     # Of very few records a constant is all that can be told.
-    few = int(15.0 / MU)
+    few = int(5.0 / MU)
     for n, method in ((few, "constant"), (few + 1, "two-phase")):
         model = kind(n_nonzero="auto", random_state=0).fit(*data(kind, n=n))
         assert model.certificate_.public["method"] == method

@@ -16,7 +16,7 @@ from taciturn.engines import Block
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
 from taciturn.methods.clipped_records import ClippedRecords, Clipping, squared_row_norms
 from taciturn.methods.releases import GRAM_ROW_SQUARED, LARGEST_WEIGHT
-from taciturn.methods.sums import MarginCounts, ResidualMoments
+from taciturn.methods.sums import MarginCounts, ResidualMoments, ResidualSum, SlopeMoments
 
 LOSSES = {"numbers": HuberLoss(0.3), "two classes": LogisticLoss(), "three classes": SoftmaxLoss()}
 ENTRIES = st.sampled_from([0.0, 1.0, -1.0, 1.0 / ONE, 0.3, -0.77])
@@ -259,6 +259,48 @@ def test_moments_of_one_record_are_within_their_bound(given):
 
 def test_moments_that_are_too_long_are_noticed():
     find(MOMENTS, lambda given: too_long(given, RoundedMoments), settings=looking)
+
+
+CLASSES = RECORDS.map(lambda record: replace(record, kind="three classes"))
+
+
+def of_labels(record, task, *numbers):
+    X = np.array([record.entries])
+    clipped = record.clip()[0]
+    return task(clipped.clipping, record.all_coefficients, *numbers)(Block(Design(X, 1.0), clipped._codes))
+
+
+class SumOfBoth(SlopeMoments):
+    """Two derivatives that have a norm of one each."""
+
+    def __call__(self, block):
+        return SlopeMoments(self.clipping, self.coefficients, self.bound, 2 * self.unit)(block)
+
+
+def too_steep(given, task):
+    record, unit, bound = given
+    return sum(int(term) ** 2 for term in of_labels(record, task, bound, unit)) > unit**2
+
+
+SLOPES = st.tuples(CLASSES, UNITS, REACHES)
+
+
+@many
+@given(SLOPES)
+def test_derivatives_by_a_slope_are_within_their_bound(given):
+    assert not too_steep(given, SlopeMoments)
+
+
+def test_derivatives_by_a_slope_that_are_too_long_are_noticed():
+    record, unit, bound = find(SLOPES, lambda given: too_steep(given, SumOfBoth), settings=looking)
+    first, second = of_labels(record, SlopeMoments, bound, unit)
+    assert first**2 + second**2 > unit**2 / 4
+
+
+@many
+@given(RECORDS.map(lambda record: replace(record, kind="two classes")), UNITS)
+def test_residuals_of_labels_are_within_their_bound(record, unit):
+    assert abs(int(of_labels(record, ResidualSum, unit)[0])) <= unit
 
 
 def test_gram_matrices_have_room_for_the_largest_rows():

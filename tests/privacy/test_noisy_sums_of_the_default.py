@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.special import expit, logsumexp, softmax
 from scipy.stats import chi2
 
 from taciturn.accounting import Budget, PrivacyFilter
@@ -13,10 +14,17 @@ from taciturn.core.validation import ONE
 from taciturn.data.records import Records
 from taciturn.data.sensitivity import GRAM_WEIGHTS, RELATIONS, gram_matrix
 from taciturn.engines import ArraySource
-from taciturn.losses import HuberLoss, LogisticLoss
+from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
 from taciturn.methods.clipped_records import Clipping
 from taciturn.methods.releases import Releases
-from taciturn.methods.sums import MarginCounts, MarginMagnitudes, ResidualMagnitudes, ResidualMoments
+from taciturn.methods.sums import (
+    MarginCounts,
+    MarginMagnitudes,
+    ResidualMagnitudes,
+    ResidualMoments,
+    ResidualSum,
+    SlopeMoments,
+)
 
 N, D, UNIT = 60, 4, 999
 CENTRE = np.array([ONE // 2, 0.0, -ONE, 77.0])
@@ -81,6 +89,37 @@ def test_counts_are_those_of_margins_and_labels(layout):
         assert np.array_equal(source(y, n_partitions, layout).total(task), expected)
     assert (expected[:, 0] > 0).all()
     assert expected.sum() == UNIT * np.count_nonzero(y >= 0)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
+def test_derivatives_by_a_slope_are_those_of_the_log_loss(layout):
+    y = np.random.default_rng(6).integers(-1, 3, N)
+    present, bound = y >= 0, 0.7
+    weights = np.vstack((WEIGHTS, -0.5 * WEIGHTS, np.roll(WEIGHTS, 1)))
+    z = (table() - CENTRE / ONE) @ weights[:, :-1].T + 0.5 * weights[:, -1]
+    steps = np.array([-1e-4, 0.0, 1e-4])
+    at = np.exp(steps)[:, None, None] * z
+    losses = (logsumexp(at, axis=2) - at[:, np.arange(N), np.maximum(y, 0)]) * present
+    first = (losses[2] - losses[0]) / 2e-4
+    p = softmax(z, axis=1)
+    second = (p * np.square(z - (p * z).sum(axis=1, keepdims=True))).sum(axis=1) * present
+    expected = np.column_stack((np.clip(first / bound, -1, 1), np.clip(second / bound, 0, 1))).sum(axis=0)
+    clipping = Clipping(None, D, SoftmaxLoss(), 3, ONE * ONE, ONE // 2, ONE, 1.0, CENTRE, product_bound=1)
+    for n_partitions in (1, 7, N):
+        found = source(y, n_partitions, layout).total(SlopeMoments(clipping, weights, bound, UNIT))
+        assert found == pytest.approx(expected * UNIT / math.sqrt(2.0), abs=N + 1e-5 * UNIT)
+        assert np.array_equal(found, source(y).total(SlopeMoments(clipping, weights, bound, UNIT)))
+    # As many are clipped as not: a bound that was forgotten would show.
+    assert 0.1 < np.mean(np.abs(first[present]) > bound) < 0.9
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
+def test_residuals_of_labels_are_rates_less_labels(layout):
+    y = np.random.default_rng(7).integers(-1, 2, N)
+    expected = ((expit(margins() + 0.5 * WEIGHTS[0, -1]) - y) * (y >= 0)).sum() * UNIT
+    for n_partitions in (1, 7):
+        task = ResidualSum(joint(LogisticLoss(), 1.0), WEIGHTS, UNIT)
+        assert source(y, n_partitions, layout).total(task)[0] == pytest.approx(expected, abs=N + 1e-6 * UNIT)
 
 
 # ------------------------------------------------------------------ noise

@@ -44,7 +44,9 @@ from taciturn.methods.sums import (
     GramMatrix,
     MarginCounts,
     ResidualMoments,
+    ResidualSum,
     RowNorms,
+    SlopeMoments,
     TargetSum,
 )
 
@@ -169,6 +171,10 @@ def test_terms_of_a_person_are_means_of_its_rows(seed, n_rows):
     moments = ResidualMoments(of_numbers, coefficients, 0.5, 0.2, ONE)(numbers)
     assert l2(moments) <= ONE**2
     assert l2(ClippedRowSum(of_numbers, WEIGHT)(numbers)) <= of_numbers.row_squared * WEIGHT**2
+    assert abs(int(ResidualSum(of_labels, coefficients, ONE)(labels)[0])) <= ONE
+    classes = clippings(SoftmaxLoss(), 4, joint=False)
+    slopes = SlopeMoments(classes, rng.normal(0.0, 3.0, (4, D + 1)), 0.5, ONE)(person(seed, n_rows, SoftmaxLoss()))
+    assert l2(slopes) <= ONE**2
     cells = MarginCounts(of_labels, coefficients, 1.5, 8, ONE)(labels)
     assert cells.min() >= 0
     assert cells.sum() <= outcome_counts(ONE, "l1", "zero-out").value

@@ -184,11 +184,12 @@ class Case:
 
 
 GRAM, SIZE, NORMS = "the Gram matrix", "one of", "a quantile of row norms"
+SLOPE = "derivatives of the loss by the slope"
 MEASURED, MOMENTS, COUNTS = "the median magnitude of residuals", "moments", "numbers of records"
 PHASES = "a gradient", "a gradient"
 WEAK, STRONG = {"n_nonzero": "all", "epsilon": 1.0}, {"n_nonzero": "all", "epsilon": 8.0}
 FOUR, AUTO = {"n_nonzero": 4, "method": "two-phase"}, {"n_nonzero": "auto", "method": "two-phase", "epsilon": 8.0}
-SHOT, NOTHING = {"n_nonzero": 6, "method": "one-shot"}, {"epsilon": 0.3}
+SHOT, NOTHING = {"n_nonzero": 6, "method": "one-shot"}, {"epsilon": 0.05}
 GIVEN = {"row_bound": 1.5, "fit_intercept": False}
 CASES = {
     "numbers": Case(0, (GRAM, MEASURED, MOMENTS), STRONG),
@@ -197,7 +198,7 @@ CASES = {
     "numbers, weak": Case(0, (NORMS, MEASURED), WEAK, layout=sp.csr_array),
     "two classes": Case(2, (GRAM, COUNTS), STRONG, layout=sp.csr_array),
     "two classes, weak": Case(2, (NORMS,), WEAK),
-    "three classes": Case(3, (GRAM,), STRONG),
+    "three classes": Case(3, (GRAM, SLOPE), STRONG),
     "three classes, given bounds": Case(3, (), WEAK | GIVEN, layout=sp.csr_array),
     "numbers, wide": Case(0, (MEASURED,), {"n_nonzero": "all"}, "wide"),
     "three classes, wide": Case(3, (NORMS,), {"n_nonzero": "all"}, "wide", sp.csr_array),
@@ -245,8 +246,10 @@ def test_neighbours_with_the_same_answers_look_the_same(monkeypatch, name, relat
     whole = calibrate(Budget(model.epsilon, model.delta), GaussianEvent) ** -2
     assert 0.999 * whole < price(steps) <= whole
     assert (fitted.certificate_.epsilon, fitted.certificate_.bound) == (model.epsilon, "gdp")
-    # Near enough to the bounds for one that is half as large to be seen, but where losses and labels agree.
-    assert all(ratio > 0.5 for line, ratio in reached.items() if not line.startswith((SIZE, "the share of each class")))
+    # Near enough to the bounds for one that is half as large to be seen, but where losses and labels agree, or where
+    # margins of a fit stay within a bound that is a number.
+    loose = SIZE, "the share of each class", SLOPE
+    assert all(ratio > 0.5 for line, ratio in reached.items() if not line.startswith(loose))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -294,7 +297,7 @@ class GramMatrixOfWholeRows(ClippedRecords):
         return ClippedRecords.gram_matrix(whole, row_squared)
 
 
-SoundMoments = sums.ResidualMoments
+SoundMoments, SoundSlopes = sums.ResidualMoments, sums.SlopeMoments
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -385,10 +388,27 @@ def test_broken_variants_are_refused(monkeypatch, name):
         compare(monkeypatch, model, with_record(X, y, worst), other)
 
 
+class LongSlopes(SoundSlopes):
+    """Vectors of a norm of up to eight."""
+
+    def __call__(self, block):
+        return SoundSlopes(self.clipping, self.coefficients, self.bound, 8 * self.unit)(block)
+
+
+@pytest.mark.usefixtures("short")
+def test_longer_derivatives_by_a_slope_are_refused(monkeypatch):
+    X, y = table(3, "none")
+    model = make_model(3, **STRONG)
+    with_worst = with_record(X, y, adversaries(model, X, y)[0])
+    monkeypatch.setattr(sums, "SlopeMoments", LongSlopes)
+    with pytest.raises(LeakError, match="moved too far: derivatives of the loss"):
+        compare(monkeypatch, model, with_worst, (X, y))
+
+
 # ------------------------------------------------------------------ sensitivities by search
 
 
-def scores_of(monkeypatch, relation, excesses):
+def scores_of(monkeypatch, relation, excesses, tolerance=0.0):
     """What the choice among models selects from, for excess losses with one column per model."""
     seen, zeros = [], np.zeros(len(excesses))
     source = ArraySource(Records(np.zeros((1, 1)), np.zeros(1), np.arange(1), 1), 1.0, 1)
@@ -398,7 +418,9 @@ def scores_of(monkeypatch, relation, excesses):
         patch.setattr(ExponentialMechanism, "release", lambda self, scores, stream: seen.append(scores) or 0)
         choices = Releases(PrivacyFilter(Budget(1.0, 1e-6), 1e-20), relation, source, Stream.of(0))
         models = range(excesses.shape[1])
-        choices.best_model("a model", 0.1, clipping, tuple(models), None, 3.0 * np.array(models), (0.15, 1.0))
+        choices.best_model(
+            "a model", 0.1, clipping, tuple(models), None, 3.0 * np.array(models), (0.15, 1.0), tolerance
+        )
     return seen[0]
 
 
@@ -410,13 +432,19 @@ def moves(draw, statistic, relation, rng):
         yield np.abs(statistic(records) - statistic(other)).max()
 
 
+@pytest.mark.parametrize("tolerance", [0.0, 0.25])
 @pytest.mark.parametrize("relation", RELATIONS)
-def test_loss_differences_move_as_far_as_declared(monkeypatch, relation):
+def test_loss_differences_move_as_far_as_declared(monkeypatch, relation, tolerance):
     def excesses(rng):
         return rng.choice([-1e6, -0.1, 0.0, 0.1, 1e6], 4)
 
     declared = loss_differences(1 << 20, relation).value
     found = max(
-        moves(excesses, lambda records: scores_of(monkeypatch, relation, records), relation, np.random.default_rng(0))
+        moves(
+            excesses,
+            lambda records: scores_of(monkeypatch, relation, records, tolerance),
+            relation,
+            np.random.default_rng(0),
+        )
     )
     assert 0.999 * declared < found <= declared

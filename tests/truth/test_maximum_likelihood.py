@@ -62,7 +62,7 @@ def shut_clips(monkeypatch):
         return min(size, 0.05) if descent.plan.regression else 0.5
 
     monkeypatch.setattr(Descent, "_largest_derivative", largest_derivative)
-    monkeypatch.setattr(sparse_run, "recalibrates", lambda *facts: False)
+    monkeypatch.setattr(sparse_run, "recalibration_share", lambda *facts: 0.0)
 
 
 @tables(quick=lambda task, name: task != "three classes")

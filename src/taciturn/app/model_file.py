@@ -713,26 +713,6 @@ class Model:
             "one of them: leave one category out, as the one that others are compared with.",
         )
 
-    def shown_weights(self) -> tuple[FloatArray, FloatArray, list[str]]:
-        """Weights and intercepts, one row per output, as they are shown, and the levels that others are compared with.
-
-        Of a category with all of its levels in the model, every record has one, so that a number could be added to
-        their weights and taken from the intercept. They are shown as differences from the reference level, whose
-        weight goes to the intercept. Predictions are the same.
-        """
-        estimator = self.estimator
-        stored = estimator.coef_
-        values = np.array(np.atleast_2d(stored.toarray() if hasattr(stored, "toarray") else stored), dtype=np.float64)
-        intercepts = np.array(np.atleast_1d(estimator.intercept_), dtype=np.float64)
-        references = []
-        for first, *others in self.bounds.indicator_blocks if estimator.fit_intercept else ():
-            levels = [first, *(place for place in others if "=" in self.feature_names[place])]
-            if estimator.support_[levels].all():
-                intercepts += values[:, first]
-                values[:, [*others, first]] -= values[:, [first]]
-                references.append(self.feature_names[first])
-        return values, intercepts, references
-
     def to_json(self) -> str:
         """Return the model as JSON text; :meth:`from_json` restores it bit for bit."""
         estimator = self.estimator
@@ -793,6 +773,26 @@ class Model:
             model = cls(bounds, estimator, command, digest)
             check_choice((model.task,), task=content["task"])
             return model
+
+
+def shown_weights(estimator: Any, bounds: TableBounds) -> tuple[FloatArray, FloatArray, list[str]]:
+    """Weights and intercepts, one row per output, as they are shown, and the levels that others are compared with.
+
+    Of a category with all of its levels in the model, every record has one, so that a number could be added to their
+    weights and taken from the intercept. They are shown as differences from the reference level, whose weight goes to
+    the intercept. Predictions are the same.
+    """
+    stored, names = estimator.coef_, bounds.feature_names
+    values = np.array(np.atleast_2d(stored.toarray() if hasattr(stored, "toarray") else stored), dtype=np.float64)
+    intercepts = np.array(np.atleast_1d(estimator.intercept_), dtype=np.float64)
+    references = []
+    for first, *others in bounds.indicator_blocks if getattr(estimator, "fit_intercept", True) else ():
+        levels = [first, *(place for place in others if "=" in names[place])]
+        if values[:, levels].any(axis=0).all():
+            intercepts += values[:, first]
+            values[:, [*others, first]] -= values[:, [first]]
+            references.append(names[first])
+    return values, intercepts, references
 
 
 def load(path: str | os.PathLike[str]) -> Pipeline:

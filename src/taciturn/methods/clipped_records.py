@@ -515,6 +515,10 @@ class ClippedRecords:
             raise TypeError("the information of a record is asked for under a log link alone")
         return loss.information(_finite(self.margins(coefficients))[:, 0]) * self._present
 
+    def margins_and_codes(self, coefficients: FloatArray) -> tuple[FloatArray, IntArray]:
+        """Margins of all classes and the codes of labels: each of one record alone, a code of -1 for null ones."""
+        return _finite(self.margins(coefficients)), self._codes
+
     def losses(self, coefficients: FloatArray) -> FloatArray:
         """The loss of each record times its weight, 0 for null ones: half a bounded squared residual, or log-loss."""
         found = self._unweighted_losses(coefficients)

@@ -11,7 +11,7 @@ import numpy as np
 from taciturn.core.validation import ONE, BoolArray, FloatArray, IndexArray, IntArray
 from taciturn.data.design import map_entries
 from taciturn.engines.interface import Block, Source
-from taciturn.kernels.gradients import exponential_numpy
+from taciturn.kernels.gradients import exponential_numpy, softmax_numpy
 from taciturn.losses import Loss
 from taciturn.methods.clipped_records import ClippedRecords, Clipping, row_norms
 from taciturn.privacy.mechanisms import cumulative_counts
@@ -22,6 +22,7 @@ from taciturn.privacy.mechanisms import cumulative_counts
 
 # Thresholds of one round of the search for the largest row norm.
 _SEARCH_POINTS = 255
+_LARGEST_MARGIN = 2.0**100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -215,6 +216,52 @@ class CurvedMoments(ClippedSum):
         terms = block.weighed(np.column_stack((u * r, r, k * u * u, k * u, k))) * scale
         sums: IntArray = block.by_record(np.trunc(terms).astype(np.int64)).sum(axis=0)
         return sums
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SlopeMoments(ClippedSum):
+    r"""Derivatives of the log-loss of several classes by the logarithm of a slope of all margins, times ``unit``.
+
+    With probabilities p of margins z and a bound b the vector of a record is :math:`((p - e_y) \cdot z,
+    \mathrm{Var}_p(z)) / b`, clipped to [-1, 1] and divided by the root of two, so that its norm is at most ``unit``.
+    """
+
+    coefficients: FloatArray
+    bound: float
+    unit: int
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        margins, codes = self.clipping.records(block).margins_and_codes(self.coefficients)
+        # Squares of margins stay finite.
+        margins = np.clip(margins, -_LARGEST_MARGIN, _LARGEST_MARGIN)
+        places, probabilities = np.maximum(codes, 0), softmax_numpy(margins)
+        mean, second = np.zeros(codes.size), np.zeros(codes.size)
+        # In the order of the classes: a sum along rows may add up in another order in another block.
+        for p, z in zip(probabilities.T, margins.T, strict=True):
+            mean += p * z
+        for p, z in zip(probabilities.T, margins.T, strict=True):
+            second += p * np.square(z - mean)
+        first = mean - margins[np.arange(codes.size), places]
+        of_classes = self.clipping.loss.class_weights(margins.shape[1])[places] * (codes >= 0)
+        terms = np.column_stack((np.clip(first / self.bound, -1.0, 1.0), np.clip(second / self.bound, 0.0, 1.0)))
+        terms = block.weighed(terms) * of_classes[:, None] * (self.unit * math.sqrt(0.5) * (1.0 - 2.0**-40))
+        sums: IntArray = block.by_record(np.trunc(terms).astype(np.int64)).sum(axis=0)
+        return sums
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResidualSum(ClippedSum):
+    """The sum of derivatives of the loss, each clipped to a size of one, times ``unit``; one output."""
+
+    coefficients: FloatArray
+    unit: int
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        _, residuals = self.clipping.records(block).residuals(self.coefficients)
+        terms = np.trunc(block.weighed(np.clip(residuals, -1.0, 1.0)) * self.unit).astype(np.int64)
+        return np.array([block.by_record(terms).sum()], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -519,8 +519,8 @@ class TableBounds:
             if len(levels) == (len(column.categories) if column.type == "category" else N_MONTHS):
                 reference = column.reference_feature(name)
                 first = [at for at in levels if own[at - start] == reference]
-                levels = [*first, *(at for at in levels if at not in first)]
-                blocks.append([*levels, *([start + len(own) - 1] if n_more else [])])
+                others = [at for at in levels if own[at - start] != reference]
+                blocks.append([*first, *others, *([start + len(own) - 1] if n_more else [])])
             start += len(own)
         return blocks
 

@@ -29,7 +29,9 @@ from taciturn.methods.sums import (
     MarginMagnitudes,
     ResidualMagnitudes,
     ResidualMoments,
+    ResidualSum,
     RowNorms,
+    SlopeMoments,
 )
 
 N_ROWS, N_FEATURES = 50, 6
@@ -85,6 +87,9 @@ def tasks(kind):
             yield CumulativeCounts(MarginMagnitudes(clipping, weights), (0.1, 0.5, 1.0))
             yield ResidualMoments(clipping, weights, 0.7, 0.25, 4321)
             yield MarginCounts(clipping, weights, 0.7, 6, 3)
+            yield ResidualSum(clipping, weights, 4321)
+        elif clipping.loss.labelled:
+            yield SlopeMoments(clipping, weights, 0.5, 4321)
 
 
 @every_kind

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +20,7 @@ from taciturn_research.arena.run import Cell, Plan, Result, summarise
 from taciturn_research.arena.sets import DataSet, FloatArray
 from taciturn_research.arena.tables import RAW
 from taciturn_research.harness import Results
-from taciturn_research.pages import table
+from taciturn_research.pages import REPOSITORY, table
 
 PLAN = Plan(quick=True, epsilons=(0.5, 1.0, 3.0, 9.0), seeds=20, search_seeds=1, few_seeds=20)
 DATA_SETS = RAW
@@ -125,6 +126,15 @@ def write_study(results: Results[Result], plan: Plan, data_sets: Sequence[DataSe
     return path
 
 
+def _commit() -> str:
+    """Of the repository, empty without one."""
+    command = ["git", "-C", str(REPOSITORY), "rev-parse", "--short", "HEAD"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    except OSError:
+        return ""
+
+
 def _preface(plan: Plan) -> list[str]:
     return [
         "# Coefficients in the arena",
@@ -132,6 +142,7 @@ def _preface(plan: Plan) -> list[str]:
         f"`taciturn arena --study coefficients`: delta = {DELTA:g}, {plan.seeds} seeds of the noise on the same",
         "training records, raw tables with a feature for every public level of a category. Today's default stands",
         "before the slash, the commit that `BEFORE` in the Makefile names behind it.",
+        *([f"The page was written at commit {commit}."] if (commit := _commit()) else []),
         "",
         "* *spread*: standard deviation of a coefficient over seeds, the median over columns that half of the fits",
         "  keep;",

@@ -131,8 +131,10 @@ class _Weights:
     def of(cls, model: Model) -> _Weights:
         import numpy as np
 
+        from taciturn.app.model_file import shown_weights
+
         estimator, target = model.estimator, model.bounds.target.name
-        values, intercepts, references = model.shown_weights()
+        values, intercepts, references = shown_weights(estimator, model.bounds)
         used = np.flatnonzero(values.any(axis=0))
         order = used[np.argsort(-np.abs(values[:, used]).sum(axis=0), kind="stable")]
         outputs = [str(label) for label in getattr(estimator, "classes_", ())]
@@ -143,7 +145,7 @@ class _Weights:
             f"{target} ({outputs[1]} against {outputs[0]})" if len(outputs) == 2 else target,
             outputs if len(values) > 1 else [],
             len(model.feature_names),
-            int(np.count_nonzero(estimator.support_)),
+            order.size + len(references),
             [model.feature_names[j] for j in order],
             [changes[j] for j in order],
             values[:, order] * shares[order],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from taciturn.app.model_file import model_digest
+from taciturn.app.model_file import model_digest, shown_weights
 from taciturn.app.report.page import render
 from taciturn.charts import (
     MOST_BARS,
@@ -72,7 +72,9 @@ def model_report(model: Model, score: ScoreFile | None = None) -> str:
     found = getattr(model.estimator, "inference_", None)
     scored = score.score if score is not None and isinstance(score.score, ModelScore) else None
     intervals = list(_intervals(model)) if found is not None and found.reason is None else []
-    outputs, family = list(_outputs(model)), family_of(model.estimator)
+    outputs, references = list(_outputs(model)), shown_weights(model.estimator, model.bounds)[2]
+    names_used = {name for output in outputs for name in output["names"]}
+    family = family_of(model.estimator)
     names = {"records": "persons"} if certificate.unit == "person" else {}
     return render(
         "model.html.j2",
@@ -86,8 +88,8 @@ def model_report(model: Model, score: ScoreFile | None = None) -> str:
         epsilon_for_two=_epsilon_for_two(certificate),
         classes=[str(label) for label in model.estimator.classes_] if model.task == "classify" else [],
         outputs=outputs,
-        references=model.shown_weights()[2],
-        n_used=intervals[0]["n_names"] if intervals else int(np.count_nonzero(model.estimator.support_)),
+        references=references,
+        n_used=intervals[0]["n_names"] if intervals else len(names_used) + len(references),
         most_bars=MOST_BARS,
         most_rows=_MOST_ROWS,
         notes=None if found is None else (*model.inference_notes, *model.summary().adjustment),
@@ -117,7 +119,7 @@ def _outputs(model: Model) -> Iterator[dict[str, Any]]:
     changes = {name: unit if step is None else step for name, unit, step in zip(names, units, steps, strict=True)}
     # A weight is for the middle of the bounds to the upper one, or for the change that the bounds file states.
     shares = np.array([1.0 if step is None else step / unit for unit, step in zip(units, steps, strict=True)])
-    coefficients, intercepts, _ = model.shown_weights()
+    coefficients, intercepts, _ = shown_weights(model.estimator, model.bounds)
     every = [
         [Bar(names[j], float(row[j] * shares[j])) for j in sorted(np.flatnonzero(row), key=lambda j: -abs(row[j]))]
         for row in coefficients

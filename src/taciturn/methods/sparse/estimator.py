@@ -39,7 +39,7 @@ from taciturn.methods.base import (
 )
 from taciturn.methods.diagnostics import warn_of_diagnoses
 from taciturn.methods.families import FAMILIES, Family
-from taciturn.methods.inference.plan import InferencePlan, plan_inference
+from taciturn.methods.inference.plan import InferencePlan, plan_inference, plan_tall
 from taciturn.methods.inference.run import InferenceResult, run_inference
 from taciturn.methods.inference.summary import FIXED_COLUMNS, INFERRED, InferringModel
 from taciturn.methods.options import Auto, NonzeroCount, RegressionLoss, SelectedUnit, Strategy
@@ -233,6 +233,8 @@ class SparseModel(InferringModel, PrivateLinearModel):
             exposed=facts.exposed,
             variables=facts.variables,
         )
+        if isinstance(plan, SparsePlan) and self.method == "auto" and not plan.log_link:
+            plan = plan_tall(plan) or plan
         start = plan.start if isinstance(plan, InferencePlan) else plan
         if start.problem.n_records < start.enough_records:
             enough = start.enough_records * (2 if isinstance(plan, InferencePlan) and plan.split else 1)
@@ -278,7 +280,12 @@ class SparseModel(InferringModel, PrivateLinearModel):
             described |= {name: bound for name, bound in bounds.items() if bound is not None}
         if facts.variables is not None:
             described |= {"select": self.select, "variables": max(facts.variables) + 1}
-        if isinstance(plan, InferencePlan):
+        if isinstance(plan, InferencePlan) and not plan.errors:
+            described |= {
+                "method": "whitened",
+                "reason": f"{start.problem.n_records:,} records are many for its columns",
+            }
+        elif isinstance(plan, InferencePlan):
             described["inference"] = "two halves of the records" if plan.split else "all records"
             described["intervals"] = plan.conditions
         return described
@@ -288,7 +295,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
         self.n_iter_ = outcome.n_steps
         for name in INFERRED:
             vars(self).pop(name, None)
-        if isinstance(plan, InferencePlan) and isinstance(outcome, InferenceResult):
+        if isinstance(plan, InferencePlan) and plan.errors and isinstance(outcome, InferenceResult):
             self._set_inference(plan, outcome, self._target_unit / self._x_bound, self._target_unit)
 
     def _warn_of_releases(self, outcome: _Result) -> None:
@@ -308,7 +315,9 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     logarithm of the mean is linear, for counts and for positive amounts: :math:`\sum_i e^{z_i} - y_i z_i` or
     :math:`\sum_i z_i + y_i e^{-z_i}` with :math:`z_i = x_i^\top w + b` is minimised, and ``predict`` gives means.
 
-    Strategies follow from public facts. *Dense*: one descent on all columns. *Two-phase*: a selection phase on all, or
+    Strategies follow from public facts. *Whitened*: with very many records per column, and nothing to choose, a few
+    Newton steps in coordinates in which columns are uncorrelated, as with ``inference=True``; collinear columns get the
+    coefficients of least squares then. *Dense*: one descent on all columns. *Two-phase*: a selection phase on all, or
     on columns that noisy correlations keep, chooses columns, and an estimation phase fits these alone. *One-shot*:
     correlations choose. *Constant*: too few records for any column. In the end slope and constant are recalibrated.
 
@@ -488,11 +497,13 @@ class SparseClassifier(PrivateClassifier, SparseModel):
     Strategies follow from public facts. *Dense*: one descent on all columns. *Two-phase*: a selection phase on all, or
     on columns that noisy correlations keep, chooses columns, and an estimation phase fits these alone. *One-shot*:
     correlations choose. *Constant*: too few records for any column. In the end slope and constant are recalibrated from
-    a noisy histogram of margins and labels, so that probabilities are calibrated. All classes share one budget.
+    a noisy histogram of margins and labels, or the slope of several classes from noisy derivatives of the loss, so that
+    probabilities are calibrated. All classes share one budget.
 
     **Privacy.** (epsilon, delta)-DP under ``relation``. Released, each with its price on the certificate: the shares of
     the classes, quantiles of row norms and margins, columns or correlations, column means, Gram matrices, noisy
-    gradients, a histogram of margins and labels, and with ``n_nonzero="auto"`` k itself. Sensitivities:
+    gradients, a histogram of margins and labels, sums of residuals or of derivatives of the loss by the slope, and with
+    ``n_nonzero="auto"`` k itself. Sensitivities:
     ``data.sensitivity`` (``jointly_clipped_sum``, ``fixed_point_sum`` or ``derivative_sum``, ``gram_matrix``,
     ``cell_counts``, ``quantile_scores``, ``proposal_scores``, ``loss_differences``). Later releases depend on earlier
     ones; prices are squared Gaussian parameters and never add up to more than the budget's (``accounting.filter`` has

@@ -47,7 +47,7 @@ _ENOUGH_PER_COLUMN = 1.5
 # Below this many records times the Gaussian parameter, noise hides which of two sizes has the smaller loss.
 _LEAST_FOR_SIZES = 150.0
 # Below this many records times the Gaussian parameter a constant is all that can be told.
-_LEAST_FOR_COLUMNS = 15.0
+_LEAST_FOR_COLUMNS = 5.0
 # Gaussian values per coefficient, the constant's included: two descents of two legs with up to 150 steps each,
 # correlations and the centre; and the entries of two Gram matrices and of recalibration.
 _MOST_VALUES = 602
@@ -136,8 +136,24 @@ class _Tuning:
 
     # ---- recalibration: share of the budget
     recalibration_share: float = 0.05
-    # With less than this many records times the Gaussian parameter the step would be noise.
+    # With less than this many records times the Gaussian parameter the step would be noise; of two classes the constant
+    # alone is recalibrated down to the second number, for a larger share.
     recalibration_information: float = 100.0
+    constant_information: float = 40.0
+    constant_share: float = 0.1
+    # The slope that margins of labels need, by records times the Gaussian parameter per column, without one: short
+    # descents end early, and tight clips of derivatives leave margins that are too long.
+    slopes_per_column: tuple[float, ...] = (0.3, 1.0, 2.0, 5.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
+    expected_slopes: tuple[float, ...] = (1.3, 1.3, 1.05, 0.8, 0.68, 0.58, 0.56, 0.74, 0.93, 1.0)
+    # Deviations of the logarithm of that slope, and of the constant of labels; grids reach four of them.
+    label_slope_prior: float = 0.35
+    label_constant_prior: float = 0.4
+    prior_reach: float = 4.0
+    prior_points: int = 81
+    # Several classes: bound on derivatives by the logarithm of the slope, and its longest step.
+    slope_derivative: float = 4.0
+    longest_slope_step: float = 0.7
+    least_slope_curvature: float = 0.02
     margin_quantile_share: float = 0.15
     # Margins are clipped at this many times the quantile: in sparse designs most of them may be zero.
     margin_quantile: float = 0.9
@@ -159,9 +175,8 @@ class _Tuning:
     least_skewed_room: float = 4.0
     most_curvature: float = 4.0
     least_mean_curvature: float = 0.2
-    least_margin_bins: int = 8
+    least_margin_bins: int = 12
     most_margin_bins: int = 40
-    recalibration_steps: int = 30
 
     # ---- releases before the descents: shares of the budget
     norm_share: float = 0.02

@@ -22,6 +22,7 @@ from taciturn.methods.descent import (
     LEAST_SKEWED_CLIP,
     MOST_STEPS,
     Constraint,
+    Damping,
     DescentRule,
     GradientDescent,
     LinearDescent,
@@ -106,15 +107,42 @@ class ColumnModel:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _Curvature:
+    """The curvature of a loss along ``directions``, orthonormal columns (None: even, for all that is known).
+
+    ``largest`` is that after preconditioning by ``scales``, and ``expected`` what clips leave of it near the end.
+    ``unclear``, from 0 to 1, are shares of noise in what is known of a direction.
+    """
+
+    largest: float
+    expected: FloatArray
+    unclear: FloatArray
+    scales: FloatArray | None = None
+    directions: FloatArray | None = None
+
+    def damping(self, strength: float, size: float, n_free: int) -> Damping:
+        """A penalty of a strength along directions as far as they are unclear, where weights of a size are typical."""
+        if self.directions is None:
+            return Damping(np.full(1, strength), np.zeros(1), size, n_free)
+        return Damping(strength * self.unclear, 1.0 - self.unclear, size, n_free, self.directions)
+
+    def metric(self, damping: Damping) -> tuple[FloatArray | None, FloatArray]:
+        """The metric of steps, None for none, and its eigenvalues."""
+        if self.directions is None or self.scales is None:
+            return None, np.ones(1)
+        scales = 1.0 / (self.scales + damping.strengths)
+        return (self.directions * scales) @ self.directions.T, scales
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Path:
-    """The preconditioner's inverse, the curvature left, clips, time and the ``linear`` end of a descent."""
+    """Clips, time and curvature of a descent; ``size`` is that of the target."""
 
     rule: DescentRule
     bound: float
-    metric: FloatArray | None
-    curvature: float
+    curvature: _Curvature
     time: float
-    linear: LinearDescent
+    size: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,10 +162,10 @@ class Descent:
         rule = plan.rule(self.mu * math.sqrt(share) if private else math.inf, p, selects=selects)
         end = self.releases.remaining - share
         bound = self._bound(model, rule, self._small_share(share), name)
-        metric, curvature, gram, linear = self._metric(model, rule, bound, share, name, selects=selects)
+        curvature, gram = self._curvature(model, rule, bound, share, name, selects=selects)
         model, rest = replace(model, gram=gram, noise=None), self.releases.remaining - end
         time = rule.time * self.mu * math.sqrt(rest) / bound**2 if private else math.inf
-        path = _Path(rule, bound, metric, curvature, time, linear)
+        path = _Path(rule, bound, curvature, time, model.size)
         if not plan.regression or not private or plan.huber or plan.residual_clip is not None:
             return self._leg(model, path, 1.0, rest, name)
         size_share = self._small_share(share)
@@ -174,13 +202,13 @@ class Descent:
         entry = min(bound / math.sqrt(p), 1.0) if plan.problem.intercept else 0.0
         return math.hypot(bound, entry)
 
-    def _metric(
+    def _curvature(
         self, model: ColumnModel, rule: DescentRule, bound: float, share: float, name: str, *, selects: bool
-    ) -> tuple[FloatArray | None, float, Gram | None, LinearDescent]:
-        """The inverse of the preconditioner, the curvature where it ends to matter, and the Gram matrix if released.
+    ) -> tuple[_Curvature, Gram | None]:
+        """The curvature, and the Gram matrix if one is released.
 
-        And the descent near its end; without a Gram matrix, as if rows were spread evenly over all directions. Who
-        selects columns needs the matrix in any case, as it tells those that are not there.
+        Without one, as if rows were spread evenly over all directions. Who selects columns needs the matrix in any
+        case, as it tells those that are not there.
         """
         plan, p = self.plan, model.n_columns + self.plan.problem.intercept
         n_rows = plan.problem.n_records
@@ -199,8 +227,7 @@ class Descent:
         if not useful or (p > MOST_STEPS and n_rows * float(p) ** 2 > TUNING.most_products):
             guess = steps > TUNING.steps_without_gram and p >= TUNING.many_columns
             steepest = smoothness * largest * (max(TUNING.usual_curvature, TUNING.steep_columns / p) if guess else 1.0)
-            even = np.full(1, usual * n_rows * bound**2 / p)
-            return None, steepest, None, LinearDescent(np.ones(1), even)
+            return _Curvature(steepest, np.full(1, usual * n_rows * bound**2 / p), np.ones(1)), None
         # Rows are clipped less where the clip of gradients has opened.
         room = math.sqrt(max(1.0, rule.clip / LEAST_CLIP)) if plan.regression and private else 1.0
         clipping = self.clipping(model, bound * room, 1.0)
@@ -211,11 +238,12 @@ class Descent:
         with all_threads_if_large(len(matrix)):
             values, vectors = eigh(matrix)
         ridge = gram.noise if private else TUNING.noiseless_ridge * max(float(values[-1]), 1.0)
-        inverse = 1.0 / (smoothness * (np.maximum(values, 0.0) + ridge))
         # Of eigenvalues within the noise only the sum is known.
         clear = np.maximum(values - gram.noise, 0.0)
-        linear = LinearDescent(inverse, usual * (clear + max(float(np.mean(values - clear)), 0.0)), vectors)
-        return (vectors * inverse) @ vectors.T, smoothness * ridge, gram, linear
+        expected = usual * (clear + max(float(np.mean(values - clear)), 0.0))
+        kept = smoothness * (np.maximum(values, 0.0) + ridge)
+        unclear = gram.noise / np.maximum(clear + gram.noise, 1e-300)
+        return _Curvature(smoothness * ridge, expected, unclear, kept, vectors), gram
 
     def _step_curvature(self, model: ColumnModel) -> float:
         """The curvature of a record's loss that steps reckon with: the largest, or a usual one under a log link."""
@@ -239,8 +267,9 @@ class Descent:
         plan, d = self.plan, model.n_columns
         p, rule, bound = d + plan.problem.intercept, path.rule, path.bound
         # Tables that are too wide for a Gram matrix are mostly sparse.
-        n_entries = plan.problem.n_records * p / part if path.metric is not None else 1.0
-        steps = step_rule(part * path.time * path.curvature, n_entries)
+        known = path.curvature.directions is not None
+        n_entries = plan.problem.n_records * p / part if known else 1.0
+        steps = step_rule(part * path.time * path.curvature.largest, n_entries)
         most = plan.loss_at(1.0, model.unit).lipschitz(math.inf) if plan.log_link else math.inf
         derivative_bound = min(self._largest_derivative(rule, model.size), most)
         clip = min(rule.clip * (model.size if plan.regression else derivative_bound), derivative_bound)
@@ -252,15 +281,21 @@ class Descent:
         clipping = replace(clipping, weight_bound=weight, product_bound=product_bound)
         constant = clipping.constant / ONE
         start = model.coefficients(clipping.constant)
+        unit = derivative_bound / (float(ONE) * weight)
+        deviation = 0.0 if noise is None else 2.0**noise.log2_scale * unit
+        strength = rule.damping * deviation / math.sqrt(steps.n_steps) * bound / path.size
+        damping = path.curvature.damping(strength, rule.typical * path.size / bound, p - d)
+        metric, scales = path.curvature.metric(damping)
         descent = GradientDescent(
             n_steps=steps.n_steps,
-            unit=derivative_bound / (float(ONE) * weight),
+            unit=unit,
             noise=noise,
-            step=steps.step if path.metric is not None else self._step(steps.step / path.curvature, p),
+            step=steps.step if known else self._step(steps.step / path.curvature.largest, p),
             constraint=Constraint(d),
             momentum=steps.momentum,
             average=self.releases.private,
-            metric=path.metric,
+            metric=metric,
+            damping=damping if strength > 0.0 else None,
         )
         lengths: list[float] = []
         weights = descent.run(
@@ -271,8 +306,10 @@ class Descent:
         )
         law = None
         if noise is not None and plan.strategy.method == "dense":
-            deviation = 2.0**noise.log2_scale * descent.unit
-            law = path.linear.noise(lengths, steps.momentum, deviation, model.noise)
+            curvatures = path.curvature.expected + damping.at(weights)
+            law = LinearDescent(scales, curvatures, path.curvature.directions).noise(
+                lengths, steps.momentum, deviation, model.noise
+            )
         return replace(
             model,
             weights=weights[:, :d],
@@ -540,7 +577,7 @@ def _forward(
 
 
 def shrinkage_share(plan: SparsePlan, mu: float) -> float:
-    """The share of the budget for the comparison: 0 if it would not pay, or for classes that nothing recalibrates."""
+    """The share of the budget for the comparison: 0 if it would not pay, or for three classes or more."""
     n_columns = plan.problem.n_features if plan.columns is None else len(plan.columns)
     enough = plan.problem.n_records * mu >= TUNING.shrinkage_information and n_columns >= TUNING.shrinkage_columns
     if plan.strategy.method != "dense" or plan.problem.n_outputs > 1 or math.isinf(mu) or not enough:
@@ -609,19 +646,32 @@ def posterior_means(values: FloatArray, deviation: float) -> FloatArray:
 # shrunk.
 
 
-def recalibrates(plan: SparsePlan, mu: float) -> bool:
-    """Whether public facts say that recalibration pays."""
-    return (
-        math.isfinite(mu)
-        and plan.problem.n_outputs == 1
-        and plan.problem.intercept
-        and plan.problem.n_records * mu >= TUNING.recalibration_information
-    )
+def recalibration_share(plan: SparsePlan, mu: float) -> float:
+    """The share of the budget for recalibration; 0 where public facts say that it would not pay."""
+    information = plan.problem.n_records * mu
+    if math.isinf(mu) or not plan.problem.intercept or information < TUNING.constant_information:
+        return 0.0
+    if information >= TUNING.recalibration_information:
+        return TUNING.recalibration_share
+    return TUNING.constant_share if not plan.regression and plan.problem.n_outputs == 1 else 0.0
 
 
-def recalibrate(descent: Descent, model: ColumnModel, share: float) -> ColumnModel:
-    """The model with slope and constant recalibrated; a share of the budget pays for it."""
+def expected_slope(per_column: float) -> float:
+    """The slope that margins of labels need before recalibration, by n mu per column."""
+    places = np.log(TUNING.slopes_per_column)
+    return float(np.exp(np.interp(math.log(per_column), places, np.log(TUNING.expected_slopes))))
+
+
+def recalibrate(descent: Descent, model: ColumnModel, share: float, start: FloatArray) -> ColumnModel:
+    """The model with slope and constant recalibrated; a share of the budget pays for it.
+
+    ``start`` are the margins of the best constant. Of several classes all margins have one slope.
+    """
     plan = descent.plan
+    if plan.problem.n_outputs > 1:
+        return _recalibrate_classes(descent, model, share)
+    if plan.problem.n_records * descent.mu < TUNING.recalibration_information:
+        return _recalibrate_constant(descent, model, share)
     clipping = replace(descent.clipping(model, 1.0, 16.0 if plan.regression else 1.0), product_bound=1)
     coefficients = np.column_stack((model.weights, model.constants * (ONE / clipping.constant)))
     first = TUNING.margin_quantile_share
@@ -630,13 +680,68 @@ def recalibrate(descent: Descent, model: ColumnModel, share: float) -> ColumnMod
         "a large magnitude of margins", first * share, margins, *TUNING.margin_grid,
         quantile=TUNING.margin_quantile, typical=2.0 if plan.log_link else 2.0 * model.size,
     )  # fmt: skip
-    step = _Step(descent, clipping, coefficients, TUNING.margin_reach * large, (1.0 - first) * share, model)
+    pivot, rest = float(start[0]), (1.0 - first) * share
+    step = _Step(descent, clipping, coefficients, TUNING.margin_reach * large, rest, model, pivot)
     if plan.log_link:
         slope, shift = step.for_means(descent.mu)
     else:
         slope, shift = step.for_numbers(descent.mu) if plan.regression else step.for_labels(descent.mu)
     slope = min(max(slope, TUNING.least_slope), TUNING.most_slope)
     return replace(model, weights=model.weights * slope, constants=model.constants + shift)
+
+
+def _recalibrate_classes(descent: Descent, model: ColumnModel, share: float) -> ColumnModel:
+    """The model of several classes with a slope of all margins, by two private Newton steps for its logarithm."""
+    n_rows, bound = descent.plan.problem.n_records, TUNING.slope_derivative
+    clipping = replace(descent.clipping(model, 1.0, 1.0), product_bound=1)
+    coefficients = np.column_stack((model.weights, model.constants * (ONE / clipping.constant)))
+    start = logarithm = math.log(expected_slope(n_rows * descent.mu / clipping.width))
+    known, pull = TUNING.label_slope_prior**-2.0, 0.0
+    for part in (0.5, 0.5):
+        at = math.exp(logarithm) * coefficients
+
+        def moments(unit: int, at: FloatArray = at) -> tasks.SlopeMoments:
+            return tasks.SlopeMoments(clipping, at, bound, unit)
+
+        what = "derivatives of the loss by the slope of margins"
+        sums, deviation = descent.releases.moments(what, part * share, moments, 2)
+        first, second = math.sqrt(2.0) * bound * sums
+        second = max(float(second), TUNING.least_slope_curvature * n_rows)
+        step = -float(first) / second
+        step = min(max(step, -TUNING.longest_slope_step), TUNING.longest_slope_step)
+        # Sampling errors of the first derivative are about as large as the second.
+        information = second**2 / (2.0 * (bound * deviation) ** 2 + second)
+        pull += information * (logarithm + step - start)
+        known += information
+        logarithm = start + pull / known
+    slope = math.exp(logarithm)
+    return replace(model, weights=model.weights * slope, constants=model.constants * slope)
+
+
+def _recalibrate_constant(descent: Descent, model: ColumnModel, share: float) -> ColumnModel:
+    """The model of two classes with its constant moved by two private Newton steps, and the slope that is expected."""
+    n_rows = descent.plan.problem.n_records
+    clipping = replace(descent.clipping(model, 1.0, 1.0), product_bound=1)
+    slope = expected_slope(n_rows * descent.mu / clipping.width)
+    model = replace(model, weights=model.weights * slope)
+    start = constant = float(model.constants[0])
+    known, pull = TUNING.label_constant_prior**-2.0, 0.0
+    for part in (0.5, 0.5):
+        coefficients = np.column_stack((model.weights, [[constant * (ONE / clipping.constant)]]))
+
+        def residuals(unit: int, coefficients: FloatArray = coefficients) -> tasks.ResidualSum:
+            return tasks.ResidualSum(clipping, coefficients, unit)
+
+        what = "the sum of residuals of the labels"
+        sums, deviation = descent.releases.moments(what, part * share, residuals, 1)
+        rate = float(expit(constant))
+        curvature = TUNING.fitted_curvature * n_rows * max(rate * (1.0 - rate), TUNING.least_slope_curvature)
+        step = min(max(-float(sums[0]) / curvature, -1.0), 1.0)
+        information = curvature**2 / (deviation**2 + curvature)
+        pull += information * (constant + step - start)
+        known += information
+        constant = start + pull / known
+    return replace(model, constants=np.array([constant]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -649,6 +754,7 @@ class _Step:
     reach: float
     share: float
     model: ColumnModel
+    pivot: float
 
     def for_numbers(self, mu: float) -> tuple[float, float]:
         """Least squares of residuals on margins: the slope, and what is added to the constant."""
@@ -701,7 +807,11 @@ class _Step:
         return 1.0 + tilt / reach, level - tilt * mean - 0.5 * tilt**2 * variance
 
     def for_labels(self, mu: float) -> tuple[float, float]:
-        """Logistic regression on binned margins: the slope, and what is added to the constant."""
+        """Logistic regression on binned margins: the slope, and what is added to the constant.
+
+        Margins are those with the constant, around the log-odds of the classes: a model that is too steep has a
+        constant that is too far out in proportion. Parameters are means of their posterior on a grid.
+        """
         plan, reach = self.descent.plan, self.reach
         n_rows, fewest, most = plan.problem.n_records, TUNING.least_margin_bins, TUNING.most_margin_bins
         n_bins = 2 * round(min(max(0.2 * math.sqrt(n_rows * mu), fewest / 2), most / 2))
@@ -711,27 +821,30 @@ class _Step:
 
         what = "numbers of records by margin and label"
         counts, deviation = self.descent.releases.counts(what, self.share, cells, 2 * n_bins)
-        middles = (np.arange(n_bins) + 0.5) * (2.0 / n_bins) - 1.0
-        design = np.column_stack((middles, np.ones(n_bins)))
-        of_labels = plan.loss_at(1.0).class_weights(2)
-        unweighted = max(float(np.maximum(counts.sum(axis=0), 0.0).sum()), 1.0)
+        constant = float(self.model.constants[0])
+        margins = ((np.arange(n_bins) + 0.5) * (2.0 / n_bins) - 1.0) * reach + constant - self.pivot
         # Records of a class count by its weight, and so does the noise on their numbers.
-        counts = counts * of_labels[:, None]
-        totals = np.maximum(counts.sum(axis=0), 0.0)
-        totals *= n_rows / unweighted
-        expected = max(1.0, TUNING.short_time / plan.rule(mu, self.clipping.width).time)
-        start, units = np.array([expected * reach, float(self.model.constants[0])]), np.array([reach, 1.0])
-        parameters, prior = start.copy(), np.array([TUNING.slope_prior * expected**1.5, TUNING.constant_prior]) * units
-        for _ in range(TUNING.recalibration_steps):
-            rates = expit(design @ parameters)
-            gradient = (counts[0] * rates - counts[1] * (1.0 - rates)) @ design
-            hessian = (design.T * (totals * rates * (1.0 - rates))) @ design + 1e-6 * n_rows * np.eye(2)
-            moves = np.square(of_labels[0] * rates) + np.square(of_labels[1] * (1.0 - rates))
-            noise = deviation**2 * moves @ np.square(design)
-            ridge = noise / np.square(prior) / np.diag(hessian)
-            step = np.linalg.solve(hessian + np.diag(ridge), gradient + ridge * (parameters - start))
-            parameters -= np.clip(step, -0.5 * units, 0.5 * units)
-        return float(parameters[0]) / reach, float(parameters[1] - start[1])
+        of_labels = plan.loss_at(1.0).class_weights(2)
+        counts, noise = counts * of_labels[:, None], np.square(deviation * of_labels)
+        # A bin's own noise must not weigh it: its neighbours tell how many records there are.
+        sums = counts.sum(axis=0)
+        padded = np.concatenate((sums[1:2], sums, sums[-2:-1]))
+        totals = np.maximum(0.5 * (padded[:-2] + padded[2:]), 0.0)
+        totals *= n_rows * float(of_labels.mean()) / max(float(totals.sum()), 1.0)
+        deviations = np.linspace(-TUNING.prior_reach, TUNING.prior_reach, TUNING.prior_points)
+        slopes = expected_slope(n_rows * mu / self.clipping.width) * np.exp(TUNING.label_slope_prior * deviations)
+        shifts = TUNING.label_constant_prior * deviations
+        rates = expit(self.pivot + slopes[:, None, None] * margins + shifts[None, :, None])
+        # Numbers of records of bins are profiled out: counts tell of rates in one direction alone.
+        residuals = counts[1] * (1.0 - rates) - counts[0] * rates
+        variances = noise[1] * np.square(1.0 - rates) + noise[0] * np.square(rates) + totals * rates * (1.0 - rates)
+        losses = (np.square(residuals) / (variances + 1e-9)).sum(axis=-1)
+        losses += np.square(deviations)[:, None] + np.square(deviations)
+        weights = np.exp(-0.5 * (losses - losses.min()))
+        weights /= weights.sum()
+        slope = float(np.exp(weights.sum(axis=1) @ np.log(slopes)))
+        shift = float(weights.sum(axis=0) @ shifts)
+        return slope, self.pivot + slope * (constant - self.pivot) + shift - constant
 
 
 # ---- What the default model finds out privately before its descents.
@@ -1039,7 +1152,7 @@ class SparseRun:
         weights = np.zeros((plan.problem.n_outputs, n_columns))
         model = ColumnModel(columns, centre, weights, start, target_mean, size, unit=unit)
         descent = self.descent
-        recalibration = TUNING.recalibration_share * recalibrates(plan, self._budget.mu)
+        recalibration = recalibration_share(plan, self._budget.mu)
         if plan.strategy.method == "two-phase" and not final:
             phase = TUNING.dense_selection_share if plan.strategy.n_screened is None else TUNING.selection_share
             share = phase * (self._budget.remaining - (recalibration + TUNING.size_share * plan.chooses_n_nonzero))
@@ -1055,7 +1168,7 @@ class SparseRun:
         if comparison:
             model = choose_shrinkage(descent, model, comparison)
         if recalibration:
-            model = recalibrate(descent, model, self._budget.remaining)
+            model = recalibrate(descent, model, self._budget.remaining, start)
         return model
 
     def _columns(self, target_mean: int, start: FloatArray, size: float) -> tuple[IndexArray | None, bool]:

@@ -1,0 +1,73 @@
+"""The damping of descents: coefficients and log-loss by its strength, on tables with indicators and without.
+
+``python -m taciturn_research.benchmarks.study_damping`` prints the table of ``study_damping.md``.
+"""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer
+
+from taciturn import SparseClassifier
+from taciturn.core.validation import FloatArray, IndexArray
+from taciturn.methods import descent
+
+STRENGTHS = (0.0, 0.11, 0.22, 0.44, 0.88)
+EPSILONS = (0.5, 1.0, 3.0, 9.0)
+N_SEEDS = 8
+
+
+def hospital(n_rows: int = 16_000) -> tuple[FloatArray, IndexArray]:
+    """Five categories with rare levels, empty codes, four numbers and a duplicate of one of them."""
+    rng = np.random.default_rng(6)
+    blocks, weights = [], []
+    for n_levels in (12, 8, 20, 3, 2):
+        shares = 1.0 / np.arange(1, n_levels + 1) ** 1.6
+        blocks.append(np.eye(n_levels)[rng.choice(n_levels, n_rows, p=shares / shares.sum())])
+        weights.append(rng.normal(0.0, 0.6, n_levels))
+    numbers = np.clip(rng.standard_normal((n_rows, 4)) / 3.0, -1.0, 1.0)
+    X = np.hstack((*blocks, np.zeros((n_rows, 13)), numbers, numbers[:, :1]))
+    margins = X @ np.concatenate((*weights, np.zeros(13), [2.0, -1.5, 0.8, 0.0, 0.0]))
+    return X, (margins - margins.mean() - 1.2 + rng.logistic(size=n_rows) > 0.0).astype(np.intp)
+
+
+def tumours() -> tuple[FloatArray, IndexArray]:
+    """A small table whose classes are nearly separated."""
+    X, y = load_breast_cancer(return_X_y=True)
+    low, high = X.min(axis=0), X.max(axis=0)
+    return 2.0 * (X - low) / (high - low) - 1.0, y.astype(np.intp)
+
+
+def measure(X: FloatArray, y: IndexArray, epsilon: float) -> tuple[float, float, float]:
+    """The log-loss, the median standard deviation of coefficients, and the median of the largest of a fit."""
+    losses, found = [], []
+    for seed in range(N_SEEDS):
+        places = np.random.default_rng(seed).permutation(len(y))
+        fit, rest = np.split(places, [3 * len(y) // 4])
+        model = SparseClassifier(
+            epsilon=epsilon, delta=1e-6, x_bound=1.0, n_nonzero="all", classes=(0, 1), random_state=seed
+        ).fit(X[fit], y[fit])
+        rates = model.predict_proba(X[rest])[np.arange(rest.size), y[rest]]
+        losses.append(-float(np.log(rates).mean()))
+        found.append(model.coef_[0])
+    coefficients = np.array(found)
+    spread = float(np.median(coefficients.std(axis=0, ddof=1)))
+    return float(np.mean(losses)), spread, float(np.median(np.abs(coefficients).max(axis=1)))
+
+
+def main() -> None:
+    """Print the table in Markdown."""
+    print("| table | strength | " + " | ".join(f"ε = {epsilon:g}" for epsilon in EPSILONS) + " |")
+    print("|---|---|" + "---|" * len(EPSILONS))
+    for name, (X, y) in {"hospital": hospital(), "tumours": tumours()}.items():
+        for strength in STRENGTHS:
+            with patch.object(descent, "_DAMPING_OF_LABELS", strength):
+                cells = [measure(X, y, epsilon) for epsilon in EPSILONS]
+            texts = (f"{loss:.4f}, {spread:.2f}, {largest:.1f}" for loss, spread, largest in cells)
+            print(f"| {name} | {strength:g} | " + " | ".join(texts) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

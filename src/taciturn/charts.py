@@ -119,9 +119,9 @@ def format_ratio(log_ratio: float) -> str:
 
 
 def odds_step(unit: float) -> float:
-    """The change of a column that an odds ratio is stated for: 1, or a power of ten if the bounds are closer.
+    """The change of a column that an odds or rate ratio is stated for: 1, or a power of ten if the bounds are closer.
 
-    Where a column ranges over 0.2 there is no change by 1, and its odds ratio would be out of all proportion. The
+    Where a column ranges over 0.2 there is no change by 1, and its ratio would be out of all proportion. The
     ``unit`` is half the width of the bounds of the column.
 
     Examples
@@ -483,7 +483,7 @@ _FOREST_TOP, _FOOT = 24.0, 26.0
 _RADIUS, _CAP = 4.0, 4.0
 # An interval of so many times the typical one is cut, so that the others can be read.
 _MOST_HALVES = 3.0
-# Odds ratios on an axis: powers of ten, with more numbers between them the shorter the axis is.
+# Ratios on an axis: powers of ten, with more numbers between them the shorter the axis is.
 _MANTISSAS = ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 5.0, 7.0))
 _FEWEST_TICKS, _MOST_TICKS = 4, 7
 
@@ -508,10 +508,11 @@ class Estimate:
         return not self.mark and (self.lower > 0.0 or self.upper < 0.0)
 
 
-def forest_chart(estimates: Sequence[Estimate], title: str, *, odds: bool) -> Drawing:
+def forest_chart(estimates: Sequence[Estimate], title: str, *, ratio: str = "") -> Drawing:
     """Draw a point and an interval for each coefficient, at most 40, in the order given.
 
-    With ``odds`` the numbers are their exponentials, on a logarithmic axis with a line at 1; else the line is at zero.
+    With a ``ratio``, such as "odds ratio", the numbers are exponentials, on a logarithmic axis with a line at 1; else
+    the line is at zero.
     """
     estimates = estimates[:MOST_BARS]
     low, high = find_reach([estimate for estimate in estimates if not estimate.mark])
@@ -522,16 +523,21 @@ def forest_chart(estimates: Sequence[Estimate], title: str, *, odds: bool) -> Dr
 
         bottom = _FOREST_TOP + layout.row * len(estimates)
         plain = [(tick, f"{tick:g}") for tick in round_ticks(low, high, layout.ticks)]
-        ticks = _odds_ticks(low, high) if odds else plain
+        ticks = _ratio_ticks(low, high) if ratio else plain
         shapes = draw_ticks(layout, [(place(at), label, at == 0.0) for at, label in ticks], _FOREST_TOP, bottom)
         shapes += [
             _forest_row(
-                estimate, _FOREST_TOP + layout.row * i, layout, place, (low, high), _numbers(estimate, odds=odds)
+                estimate,
+                _FOREST_TOP + layout.row * i,
+                layout,
+                place,
+                (low, high),
+                _numbers(estimate, ratio=bool(ratio)),
             )
             for i, estimate in enumerate(estimates)
         ]
         middle = layout.left + layout.span / 2.0
-        what = "odds ratio (logarithmic)" if odds else "coefficient"
+        what = f"{ratio} (logarithmic)" if ratio else "coefficient"
         shapes.append(element("text", what, x=middle, y=bottom + 18.0, class_="small middle"))
         return Drawing(title, layout.width, bottom + _FOOT, Markup("".join(shapes)))
 
@@ -549,11 +555,11 @@ def find_reach(estimates: Sequence[Estimate]) -> tuple[float, float]:
     return (low, high) if low < high else (-1.0, 1.0)
 
 
-def _numbers(estimate: Estimate, *, odds: bool) -> str:
+def _numbers(estimate: Estimate, *, ratio: bool) -> str:
     if estimate.mark:
         return estimate.mark
     numbers = (estimate.value, estimate.lower, estimate.upper)
-    return format_estimate(*((math.exp(min(number, _MOST_LOG)) for number in numbers) if odds else numbers))
+    return format_estimate(*((math.exp(min(number, _MOST_LOG)) for number in numbers) if ratio else numbers))
 
 
 def _forest_row(
@@ -592,8 +598,8 @@ def _end(x: float, middle: float, side: float, *, cut: bool) -> Markup:
     return element("path", d=d, class_="interval cut" if cut else "interval")
 
 
-def _odds_ticks(low: float, high: float) -> list[tuple[float, str]]:
-    """Places and labels of round odds ratios, among them 1."""
+def _ratio_ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Places and labels of round ratios, among them 1."""
     first, last = math.floor(low / math.log(10.0)), math.ceil(high / math.log(10.0))
     if last - first > _MOST_TICKS:
         step = math.ceil((last - first) / (_MOST_TICKS - 1))

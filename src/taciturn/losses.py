@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -22,9 +22,25 @@ from scipy.special import log_softmax, wrightomega
 from taciturn.core.validation import ONE, BoolArray, FloatArray, IntArray, NumberArray, check_positive
 from taciturn.data.design import round_weights
 from taciturn.kernels.frank_wolfe_sparse import LatticeDerivative, logistic_derivative, residual_derivative
-from taciturn.kernels.gradients import DerivativeCurve, logistic_numpy, softmax_numpy, softmax_residuals
+from taciturn.kernels.gradients import (
+    DerivativeCurve,
+    exponential_numpy,
+    logistic_numpy,
+    softmax_numpy,
+    softmax_residuals,
+)
 
-__all__ = ["HuberLoss", "LogisticLoss", "Loss", "ScalarLoss", "SoftmaxLoss", "SquaredLoss"]
+__all__ = [
+    "GammaLoss",
+    "HuberLoss",
+    "LogLinkLoss",
+    "LogisticLoss",
+    "Loss",
+    "PoissonLoss",
+    "ScalarLoss",
+    "SoftmaxLoss",
+    "SquaredLoss",
+]
 
 
 class Loss(ABC):
@@ -41,6 +57,9 @@ class Loss(ABC):
 
     largest_radius: ClassVar[float] = math.inf
     """Largest radius for which :meth:`condition` is accurate in double precision."""
+
+    log_link: ClassVar[bool] = False
+    """Whether the margin is the logarithm of the target's mean."""
 
     @property
     @abstractmethod
@@ -233,7 +252,7 @@ class HuberLoss(ScalarLoss):
     @property
     def curve(self) -> DerivativeCurve:
         """The clipped residual."""
-        return DerivativeCurve("residual", self.threshold)
+        return DerivativeCurve("residual", (self.threshold, 0.0, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +263,187 @@ class SquaredLoss(HuberLoss):
 
     def __post_init__(self) -> None:
         """Nothing to check."""
+
+
+# The least mean of a log link, as a share of the largest: about one unit of the lattice.
+_LEAST_MARGIN = -11.0
+
+
+@dataclass(frozen=True, slots=True)
+class LogLinkLoss(ScalarLoss):
+    """A loss of a target in [0, 1] whose mean is ``exp(z - offset)``, z - offset being clipped to [least, 0].
+
+    Beyond the range, which is public, the mean stays what it is at the end, and the loss is linear. Means are
+    computed by our own exponential function, so that they have the same bits everywhere. A subclass states, beside
+    what every loss does, ``steepest`` and ``information``, which do not look at the target.
+
+    Parameters
+    ----------
+    offset : float, default=0.0
+        The margin at the upper end of the target's range.
+    least : float, default=-11.0
+        The logarithm of the least mean over the largest, negative.
+    """
+
+    offset: float = 0.0
+    least: float = _LEAST_MARGIN
+
+    labelled: ClassVar[bool] = False
+    log_link: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_positive(range=-self.least)
+
+    def means(self, margins: FloatArray) -> FloatArray:
+        """The mean of the target, as a share of the upper end of its range."""
+        return exponential_numpy(np.clip(margins - self.offset, self.least, 0.0))
+
+    @abstractmethod
+    def in_units_of(self, mean: float) -> LogLinkLoss:
+        """A multiple of the loss whose curvature is about one where the target has this mean."""
+
+    @abstractmethod
+    def least_size(self, mean: float) -> float:
+        """What the loss in these units says of the size of derivatives before the data do; 0 for nothing."""
+
+    @abstractmethod
+    def steepest(self, margins: FloatArray) -> FloatArray:
+        """The largest absolute derivative over all targets."""
+
+    @abstractmethod
+    def information(self, margins: FloatArray) -> FloatArray:
+        """The expected second derivative, if the mean is right."""
+
+    def _ends(self, radius: float) -> tuple[float, float]:
+        """The least and the largest mean in the ball."""
+        least, largest = self.means(np.array([-radius, radius])).tolist()
+        return least, largest
+
+    def _beyond(self, margins: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Margins within the range, and by how much they are outside."""
+        shifted = margins - self.offset
+        inside = np.clip(shifted, self.least, 0.0)
+        return inside, shifted - inside
+
+    def _is_inside(self, margins: FloatArray) -> FloatArray:
+        return ((margins - self.offset >= self.least) & (margins <= self.offset)).astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class PoissonLoss(LogLinkLoss):
+    r"""``(exp(z) - y z) / unit``: minus the log-likelihood of a count, for any target of which ``exp(z)`` is the mean.
+
+    Its derivative is the mean minus the target, over the unit. With both in [0, 1], and the mean m between its ends,
+    that is at most ``max(m, 1 - m) / unit`` in size, attained at targets 0 and 1; its second derivative is m / unit.
+    """
+
+    unit: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the range and the unit."""
+        check_positive(range=-self.least)
+        check_positive(unit=self.unit)
+
+    @property
+    def smoothness(self) -> float:
+        """That of the largest mean."""
+        return 1.0 / self.unit
+
+    def value(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
+        """The negative log-likelihood, continued linearly."""
+        inside, beyond = self._beyond(margins)
+        means = exponential_numpy(inside)
+        return (means * (1.0 + beyond) - targets * (inside + beyond)) / self.unit
+
+    def derivative(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
+        """The mean minus the target."""
+        return (self.means(margins) - targets) / self.unit
+
+    def second_derivative(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
+        """The mean, zero beyond the range."""
+        return self.information(margins) * self._is_inside(margins)
+
+    def lipschitz(self, radius: float) -> float:
+        """The largest mean in the ball, or one less the smallest."""
+        least, largest = self._ends(radius)
+        return max(largest, 1.0 - least) / self.unit
+
+    def steepest(self, margins: FloatArray) -> FloatArray:
+        """For targets 0 and 1."""
+        means = self.means(margins)
+        largest: FloatArray = np.maximum(means, 1.0 - means) / self.unit
+        return largest
+
+    def information(self, margins: FloatArray) -> FloatArray:
+        """The mean."""
+        return self.means(margins) / self.unit
+
+    def in_units_of(self, mean: float) -> PoissonLoss:
+        """Divided by the mean."""
+        return replace(self, unit=mean)
+
+    def least_size(self, mean: float) -> float:
+        """A quarter of what a single event is: clips of so many sizes leave rare events some weight."""
+        return 0.25 / (mean * math.exp(min(self.offset, 700.0)))
+
+    @property
+    def curve(self) -> DerivativeCurve:
+        """The mean minus the target."""
+        return DerivativeCurve("poisson", (self.offset, self.least, self.unit))
+
+
+@dataclass(frozen=True, slots=True)
+class GammaLoss(LogLinkLoss):
+    r"""``z + y exp(-z)``: minus the log-likelihood of an amount, for any positive target of which exp(z) is the mean.
+
+    Its derivative is :math:`1 - y / m`. With the target in [0, 1] that is at most :math:`\max(1, 1 / m - 1)` in size,
+    attained at targets 0 and 1; its second derivative is y / m.
+    """
+
+    @property
+    def smoothness(self) -> float:
+        """That of the largest target at the least mean."""
+        return 1.0 / self._ends(math.inf)[0]
+
+    def value(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
+        """The negative log-likelihood, continued linearly."""
+        inside, beyond = self._beyond(margins)
+        ratios = targets / exponential_numpy(inside)
+        return inside + ratios + beyond * (1.0 - ratios)
+
+    def derivative(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
+        """One minus the target over its mean."""
+        return 1.0 - targets / self.means(margins)
+
+    def second_derivative(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
+        """The target over its mean, zero beyond the range."""
+        return targets / self.means(margins) * self._is_inside(margins)
+
+    def lipschitz(self, radius: float) -> float:
+        """At the least mean in the ball, or for a target of next to nothing."""
+        return max(1.0, 1.0 / self._ends(radius)[0] - 1.0)
+
+    def steepest(self, margins: FloatArray) -> FloatArray:
+        """For targets 0, which are below the range, and 1."""
+        largest: FloatArray = np.maximum(1.0, 1.0 / self.means(margins) - 1.0)
+        return largest
+
+    def information(self, margins: FloatArray) -> FloatArray:
+        """One."""
+        return np.ones(margins.shape)
+
+    def in_units_of(self, mean: float) -> GammaLoss:
+        """The same: its curvature is one at every mean."""
+        return self
+
+    def least_size(self, mean: float) -> float:
+        """Nothing: amounts have no unit of their own."""
+        return 0.0
+
+    @property
+    def curve(self) -> DerivativeCurve:
+        """One minus the target over its mean."""
+        return DerivativeCurve("gamma", (self.offset, self.least, 1.0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,17 +49,20 @@ def table(kind, n_features=N_FEATURES, *, holes=False):
     y = np.clip(0.4 * signal_, -1.1, 1.1)
     if kind == "labels":
         y = np.where(signal_ > 0.2, "well", "ill")
+    if kind == "counts":
+        y = np.floor(3.0 * np.exp(0.5 * signal_))
     if kind == "three":
         y = np.array(["a", "b", "c"])[np.digitize(signal_, np.quantile(signal_, [0.3, 0.6]))]
     if holes:
         # A column that no other cell of the row's needs, and a target.
         X[[5, 77, 200], [6, 0, 7]] = np.nan
-        y[[6, 131]] = "?" if kind != "numbers" else np.inf
+        y[[6, 131]] = "?" if kind not in ("numbers", "counts") else np.inf
     return X, y
 
 
 NULL = {"invalid": "null", "holes": True}
 LABELS = {"classes": ("ill", "well")}
+COUNTS, AMOUNTS = {"loss": "poisson", "y_bounds": (0, 12)}, {"loss": "gamma", "y_bounds": (1, 12)}
 CASES = {
     "two-phase": (SparseRegressor, "numbers", {"n_nonzero": 3}),
     "two-phase, labels from y": (SparseClassifier, "labels", {"n_nonzero": 3}),
@@ -69,6 +72,12 @@ CASES = {
     "size chosen": (SparseClassifier, "labels", {"n_nonzero": "auto", **LABELS}),
     "dense, Huber": (SparseRegressor, "numbers", {"n_nonzero": "all", "loss": "huber"}),
     "dense, three classes": (SparseClassifier, "three", {"n_nonzero": "all", "fit_intercept": False}),
+    "two-phase, counts": (SparseRegressor, "counts", {"n_nonzero": 3, **COUNTS}),
+    "one-shot, amounts": (SparseRegressor, "counts", {"method": "one-shot", "n_nonzero": 2, **AMOUNTS}),
+    "inference, counts": (SparseRegressor, "counts", {"inference": True, "columns": [1, 3], "epsilon": 20.0, **COUNTS}),
+    "inference, amounts": (
+        SparseRegressor, "counts", {"inference": True, "columns": [1, 3], "epsilon": 20.0, **AMOUNTS, "invalid": "null"}
+    ),
     "constant": (SparseRegressor, "numbers", {"epsilon": 0.1}),
     "inference": (SparseRegressor, "numbers", {"inference": True, "n_nonzero": 2, "epsilon": 20.0}),
     "inference, null records": (SparseClassifier, "labels", {"inference": True, "n_nonzero": 2, **LABELS, **NULL}),
@@ -93,7 +102,9 @@ CASES = {
 WITH_PERSONS = (
     "two-phase",
     "two-phase, three classes, null records",
+    "two-phase, counts",
     "inference",
+    "inference, counts",
     "inference, null records",
     "inference, add-remove",
     "hard threshold, peeling",

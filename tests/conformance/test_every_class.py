@@ -8,6 +8,7 @@ import pytest
 from checks import CHECKS, pairs
 from every_class import ENTRIES, as_parameters, marks_of, registered
 from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.validation import has_fit_parameter
 
 import taciturn
 from taciturn import published
@@ -36,11 +37,22 @@ def test_class(check, entry):
     function(entry)
 
 
+# A refusal of weights that are all zero would tell of the records, and noise is that of the number of rows, whatever
+# their weights are: a row of weight two is not two rows.
+NOT_FOR_PRIVATE_WEIGHTS = {
+    "check_all_zero_sample_weights_error",
+    "check_sample_weight_equivalence_on_dense_data",
+    "check_sample_weight_equivalence_on_sparse_data",
+}
+
+
 @pytest.mark.parametrize("entry", as_parameters(ENTRIES))
 def test_scikit_learns_contract(entry):
-    """Tags are enough: no failure is expected, and seeds let the checks of deterministic estimators run too."""
+    """Tags are enough, but for weights; seeds let the checks of deterministic estimators run too."""
     results = check_estimator(entry.usual(), on_skip=None, on_fail=None)
-    assert {result["check_name"]: result["exception"] for result in results if result["status"] == "failed"} == {}
+    failed = {result["check_name"]: result["exception"] for result in results if result["status"] == "failed"}
+    assert {name: failed[name] for name in failed.keys() - NOT_FOR_PRIVATE_WEIGHTS} == {}
+    assert not failed or has_fit_parameter(entry.usual(), "sample_weight")
     # Without its environment variable scikit-learn does not try arrays of other packages.
     skipped = {result["check_name"] for result in results if result["status"] == "skipped"}
     assert skipped <= {"check_array_api_input"}

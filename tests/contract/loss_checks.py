@@ -3,6 +3,8 @@
 Each check takes a loss and raises AssertionError if a statement is false, or a bound much larger than it need be.
 """
 
+import math
+
 import numpy as np
 
 from taciturn.core.validation import ONE
@@ -11,6 +13,11 @@ RADII = (0.3, 1.0, 4.0, 50.0)
 # Bounds hold for every radius, and are nearly attained in the largest ball.
 LARGEST = RADII[-1]
 _HAIR = 1.0 + 1e-9
+
+
+def target_range(loss):
+    """The ends of the range of the target as the loss takes it."""
+    return (0.0, 1.0) if loss.labelled or loss.log_link else (-1.0, 1.0)
 
 
 def admissible_records(loss, radius, n=20_000, seed=0):
@@ -23,12 +30,14 @@ def admissible_records(loss, radius, n=20_000, seed=0):
         margins[: n // 4, 2:] = -radius
         margins[n // 8 : n // 4, :2] = radius
         return margins, np.eye(4)[rng.integers(0, 4, len(margins))]
-    targets = rng.integers(0, 2, n).astype(float) if loss.labelled else rng.uniform(-1, 1, n)
-    targets[: n // 4] = rng.choice([0.0, 1.0] if loss.labelled else [-1.0, 1.0], n // 4)
+    low, high = target_range(loss)
+    targets = rng.integers(0, 2, n).astype(float) if loss.labelled else rng.uniform(low, high, n)
+    targets[: n // 4] = rng.choice([low, high], n // 4)
     margins = rng.uniform(-radius, radius, n)
     margins[: n // 8] = rng.choice([-radius, radius], n // 8)
     close = slice(n // 2, 3 * n // 4)
-    margins[close] = np.clip(targets[close] + rng.normal(0, 0.3, n // 4), -radius, radius)
+    centres = np.log(np.maximum(targets[close], 1e-9)) + loss.offset if loss.log_link else targets[close]
+    margins[close] = np.clip(centres + rng.normal(0, 0.3, n // 4), -radius, radius)
     margins[-10:] = 0.0
     return margins, targets
 
@@ -107,7 +116,8 @@ def check_null_records(loss):
     rng = np.random.default_rng(3)
     n_outputs, unit = (4, 2.0**-20) if loss.multiclass else (1, 2.0**-20)
     margins = rng.integers(-3 * 2**20, 3 * 2**20, (300, n_outputs))
-    target = rng.integers(-1, max(n_outputs, 2), 300) if loss.labelled else rng.integers(-ONE, ONE + 1, 300)
+    low = math.ceil(target_range(loss)[0] * ONE)
+    target = rng.integers(-1, max(n_outputs, 2), 300) if loss.labelled else rng.integers(low, ONE + 1, 300)
     present = loss.present(target)
     np.testing.assert_array_equal(present, target >= 0 if loss.labelled else np.ones(300, dtype=bool))
     integers = loss.integer_derivatives(margins, unit, target, 3.0, ONE)

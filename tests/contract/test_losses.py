@@ -18,7 +18,16 @@ from taciturn.data.design import Design
 from taciturn.data.records import Records
 from taciturn.data.target import numeric_target
 from taciturn.engines import ArraySource
-from taciturn.losses import HuberLoss, LogisticLoss, Loss, ScalarLoss, SoftmaxLoss, SquaredLoss
+from taciturn.losses import (
+    GammaLoss,
+    HuberLoss,
+    LogisticLoss,
+    Loss,
+    PoissonLoss,
+    ScalarLoss,
+    SoftmaxLoss,
+    SquaredLoss,
+)
 from taciturn.methods.base import WeightedLoss
 from taciturn.methods.frank_wolfe.plan import plan_frank_wolfe
 from taciturn.methods.frank_wolfe.run import PlainRun, open_run, run_frank_wolfe
@@ -50,7 +59,10 @@ class PseudoHuberLoss(ScalarLoss):
         return 1.0 / math.hypot(1.0 / (radius + 1.0), 1.0 / self.scale)
 
 
-LOSSES = [SquaredLoss(), HuberLoss(0.7), HuberLoss(3.0), LogisticLoss(), SoftmaxLoss(), PseudoHuberLoss(0.5)]
+LOSSES = [
+    *(SquaredLoss(), HuberLoss(0.7), HuberLoss(3.0), LogisticLoss(), SoftmaxLoss(), PseudoHuberLoss(0.5)),
+    *(PoissonLoss(), PoissonLoss(1.5, -4.0, 0.3), GammaLoss(least=-2.0), GammaLoss(-0.7, -1.5)),
+]
 WEIGHTED = [WeightedLoss(LogisticLoss(), (1.0, 0.2)), WeightedLoss(SoftmaxLoss(), (0.1, 1.0, 0.5, 1.0))]
 
 
@@ -107,6 +119,19 @@ class WrongDerivative(HuberLoss):
         return 0.9 * super().derivative(margins, targets)
 
 
+class NarrowPoisson(PoissonLoss):
+    """The mistake to bound the derivative by the mean alone: a count of many where one is expected is left out."""
+
+    def lipschitz(self, radius):
+        return float(self.means(np.array([min(radius, self.offset - 1.0)]))[0]) / self.unit
+
+
+class SmoothGamma(GammaLoss):
+    """A curvature of one, as it is on average."""
+
+    smoothness: ClassVar[float] = 1.0
+
+
 class LoudNulls(LogisticLoss):
     """Null records count as records of the first class."""
 
@@ -124,6 +149,8 @@ class LoudNulls(LogisticLoss):
         (FlatHuber(0.5), check_smoothness),
         (RoughLogistic(), check_smoothness),
         (WrongDerivative(0.5), check_derivative),
+        (NarrowPoisson(1.5), check_lipschitz),
+        (SmoothGamma(least=-2.0), check_smoothness),
         (LoudNulls(), check_null_records),
         # Weights that were not divided by the largest.
         (WeightedLoss(LogisticLoss(), (1.0, 3.0)), check_lipschitz),

@@ -18,7 +18,7 @@ from taciturn.data.persons import PersonRows
 from taciturn.data.records import Records
 from taciturn.data.sensitivity import RELATIONS, gram_matrix, jointly_clipped_sum
 from taciturn.engines import ArraySource, Block
-from taciturn.losses import LogisticLoss, SoftmaxLoss, SquaredLoss
+from taciturn.losses import GammaLoss, LogisticLoss, PoissonLoss, SoftmaxLoss, SquaredLoss
 from taciturn.methods.inference.whitened import (
     MATRIX_SCALE,
     ClippedSquares,
@@ -27,6 +27,7 @@ from taciturn.methods.inference.whitened import (
     LabelLoss,
     Lengths,
     LengthWeighing,
+    LogLinkModel,
     MarginLoss,
     MarginNorms,
     NumberLoss,
@@ -39,7 +40,7 @@ from taciturn.methods.inference.whitened import (
 
 D, SQUARED, NORM = 3, 1 << 24, 1 << 30
 WIDTH = D + 1
-KINDS = ("numbers", "Huber", "labels", "classes", "margins")
+KINDS = ("numbers", "Huber", "labels", "classes", "margins", "counts", "amounts")
 
 
 def setting(kind, seed, *, wild=True):
@@ -58,6 +59,12 @@ def setting(kind, seed, *, wild=True):
             else NumberLoss(coefficients, clip, bends=kind == "Huber")
         )
         return SquaredLoss(), at, local, weighing, weighing.norm * clip, weighing.trace
+    if kind in ("counts", "amounts"):
+        loss = PoissonLoss(0.2, -4.0, 0.3) if kind == "counts" else GammaLoss(0.2, -2.0)
+        # Every other one is clipped, too, and has long rows; the others have large derivatives.
+        clip, trace = (0.2, 0.5) if seed % 2 else (math.inf, 50.0)
+        local = LogLinkModel(rng.normal(0, size, (1, WIDTH)), loss, clip)
+        return loss, at, local, ScoreWeighing(local, 0.9, trace), 0.9, trace
     if kind == "labels":
         local = LabelLoss(rng.normal(0, size, (1, WIDTH)), np.array([1.0, 0.4]))
         return LogisticLoss(), at, local, ScoreWeighing(local, 0.9, 0.5), 0.9, 0.5
@@ -85,6 +92,8 @@ def records_of(kind, seed, n):
     X = np.where(rng.random((n, D)) < 0.5, rng.choice(pool, (n, D)), rng.uniform(-1, 1, (n, D)))
     if kind in ("labels", "classes"):
         return X, rng.integers(-1, 2 if kind == "labels" else 4, n)
+    if kind in ("counts", "amounts"):
+        return X, np.where(rng.random(n) < 0.3, rng.choice([0, ONE], n), rng.integers(0, ONE + 1, n))
     return X, rng.integers(-ONE, ONE + 1, n)
 
 
@@ -194,12 +203,12 @@ def test_sums_are_those_of_the_records_one_by_one(kind):
                 np.testing.assert_array_equal(found, sum(terms[i] for i in places))
 
 
-@pytest.mark.parametrize("kind", ["numbers", "labels", "classes", "margins"])
+@pytest.mark.parametrize("kind", ["numbers", "labels", "classes", "margins", "counts", "amounts"])
 def test_numbers_for_quantiles_are_those_of_the_records_one_by_one(kind):
     X, y = records_of(kind, 6, 200)
     loss, at, local, _, _, _ = setting(kind, 6)
     statistics = [Lengths(at, loss), MarginNorms(at, loss, local) if kind == "margins" else Traces(at, loss, local)]
-    if kind == "numbers":
+    if kind in ("numbers", "counts", "amounts"):
         statistics.append(Residuals(at, loss, local))
     for statistic in statistics:
         whole = statistic.values(Block(Design(X, 1.0), y))
@@ -220,6 +229,15 @@ def plain(kind, X, y, at, local):
         inside = np.abs(residuals) <= local.clip if kind == "Huber" else np.ones(len(y))
         psi = np.clip(residuals, -local.clip, local.clip)[:, None]
         return U, psi, np.full(len(y), local.clip), np.asarray(inside, float)[:, None, None], np.ones(len(y))
+    if kind in ("counts", "amounts"):
+        loss, t = local.loss, y / ONE
+        m = np.exp(np.clip(margins[:, 0] - loss.offset, loss.least, 0.0))
+        if kind == "counts":
+            psi, steep, curved = (m - t) / loss.unit, np.maximum(m, 1 - m) / loss.unit, m / loss.unit
+        else:
+            psi, steep, curved = 1 - t / m, np.maximum(1, 1 / m - 1), np.ones(len(y))
+        psi, steep = np.clip(psi, -local.clip, local.clip)[:, None], np.minimum(steep, local.clip)
+        return U, psi, steep, curved[:, None, None], curved
     if kind == "labels":
         weights, rates = local.weights[np.maximum(y, 0)], expit(margins[:, 0])
         steep = np.maximum(local.weights[1] * (1 - rates), local.weights[0] * rates)
@@ -233,7 +251,7 @@ def plain(kind, X, y, at, local):
     return U, psi @ local.coding.T, steep, coded, 1 - np.square(rates).sum(axis=1)
 
 
-@pytest.mark.parametrize("kind", ["numbers", "Huber", "labels", "classes"])
+@pytest.mark.parametrize("kind", ["numbers", "Huber", "labels", "classes", "counts", "amounts"])
 def test_sums_are_those_of_numpy(kind):
     rng = np.random.default_rng(8)
     X, y = np.rint(rng.uniform(-1, 1, (400, D)) * ONE) / ONE, records_of(kind, 8, 400)[1]
@@ -259,7 +277,7 @@ def test_sums_are_those_of_numpy(kind):
     # Weights that look at the label are others, and so is the sum: they would move what is estimated.
     seen = np.minimum(1, bound / np.maximum(np.linalg.norm(psi, axis=1) * lengths, 1e-9)) * loss.present(y)
     looked = np.einsum("i,ik,ij->kj", seen, psi, U).ravel()
-    if kind in ("labels", "classes"):
+    if kind in ("labels", "classes", "counts", "amounts"):
         assert np.abs(found["gradient"](block) * (bound / NORM) - looked).max() > 0.1 * bound
 
 

@@ -127,6 +127,8 @@ WHOLE_FITS = (
     WholeFit("HardThresholdRegressor"),
     WholeFit("HardThresholdClassifier"),
     WholeFit("SparseRegressor"),
+    WholeFit("SparseRegressor/counts"),
+    WholeFit("SparseRegressor/amounts"),
     WholeFit("SparseClassifier"),
     WholeFit("SparseRegressor/variables"),
     WholeFit("SparseRegressor/inference", quick_trials=80),

@@ -21,8 +21,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from taciturn._version import __version__
 from taciturn.core.errors import CertificateError, DataError, ParameterError, TaciturnError
-from taciturn.core.validation import BoolArray, FloatArray, check_choice, parse_strictly
-from taciturn.data.target import DEFAULT_X_BOUND, N_DECILES, ClassCells, ErrorCells, MarginCells, check_y_bounds
+from taciturn.core.validation import ONE, BoolArray, FloatArray, check_choice, parse_strictly
+from taciturn.data.target import (
+    DEFAULT_X_BOUND,
+    N_DECILES,
+    ClassCells,
+    ErrorCells,
+    MarginCells,
+    MeanCells,
+    check_y_bounds,
+)
+from taciturn.methods.families import family_of
 from taciturn.methods.inference.summary import Inference, restore_inference
 from taciturn.methods.registry import classes_of
 from taciturn.methods.scores.function import ModelScore, PrivateScore
@@ -413,6 +422,8 @@ def check_agreement(estimator: Any, bounds: TableBounds) -> None:
         raise foreign("bounds that name persons and a certificate about single records")
     if math.isinf(estimator.epsilon) and certificate.status != "not private":
         raise foreign("a model without noise and a certificate that promises some")
+    if bounds.target.kind is not None and family_of(estimator).kind != bounds.target.kind:
+        raise damaged("a model of another kind of target than its bounds state")
     check_inference_fact(estimator)
 
 
@@ -431,6 +442,7 @@ _NUMBER, _HISTOGRAM = 1, 2
 # Measures are computed again when a file is read. Another machine may round the last digits in another way.
 _SCORE_ROUNDING = 1e-6
 _MOST_CELLS = 1 << 20
+_LARGEST_LOGARITHM = 700.0
 _SHARES = ("value", "lower", "upper", "baseline")
 
 
@@ -492,7 +504,10 @@ def _measure_content(found: Any) -> dict[str, Any]:
     return {"name": found.name} | {key: value if math.isfinite(value) else None for key, value in numbers.items()}
 
 
-def _cells_content(cells: MarginCells | ClassCells | ErrorCells) -> dict[str, Any]:
+def _cells_content(cells: MarginCells | ClassCells | ErrorCells | MeanCells) -> dict[str, Any]:
+    if isinstance(cells, MeanCells):
+        edges = {"means": list(cells.means), "targets": list(cells.targets)}
+        return {"y_bounds": list(cells.y_bounds), **edges, "power": cells.power}
     if isinstance(cells, ErrorCells):
         return {"y_bounds": list(cells.y_bounds), "targets": list(cells.targets), "errors": list(cells.errors)}
     return {"edges": list(cells.edges)}
@@ -515,7 +530,25 @@ def _read_score(content: dict[str, Any]) -> ModelScore:
     return score
 
 
-def _read_cells(content: Any, n_classes: int) -> MarginCells | ClassCells | ErrorCells:
+def _read_means(content: Any) -> MeanCells:
+    bounds = check_y_bounds(read_numbers("y_bounds", content["y_bounds"], (2,)).tolist())
+    means, targets, power = (
+        _edges("means", content["means"], 2),
+        _edges("targets", content["targets"], 1),
+        content["power"],
+    )
+    if any(edge != int(edge) for edge in targets) or (targets[0], targets[-1]) != (-ONE, ONE):
+        raise damaged("edges that are not those of targets", "score")
+    if type(power) is not int or power not in (1, 2) or bounds[0] < 0.0 or (power == 2 and bounds[0] == 0.0):
+        raise damaged("the deviance of no family", "score")
+    if len(means) * len(targets) > _MOST_CELLS or max(map(abs, means)) > _LARGEST_LOGARITHM:
+        raise damaged("more cells than a score has", "score")
+    return MeanCells(bounds, means, tuple(map(int, targets)), power)
+
+
+def _read_cells(content: Any, n_classes: int) -> MarginCells | ClassCells | ErrorCells | MeanCells:
+    if n_classes == 0 and "means" in content:
+        return _read_means(content)
     if n_classes == 0:
         targets, errors = (_edges(key, content[key], 2) for key in ("targets", "errors"))
         if any(edge != int(edge) for edge in (*targets, *errors)):

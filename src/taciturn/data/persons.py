@@ -101,12 +101,21 @@ class PersonRows:
         means: IntArray = np.sign(sums) * (np.abs(sums) // counts)
         return means
 
-    def cell_shares(self, cells: IntArray, n_cells: int, unit: int) -> IntArray:
+    def cell_shares(
+        self, cells: IntArray, n_cells: int, unit: int, weights: NDArray[np.float64] | None = None
+    ) -> IntArray:
         """Sums over persons of ``unit`` times the share of the person's rows in each cell, rounded down.
+
+        With ``weights`` in [0, 1] rows count by these, each part of a row being rounded down.
 
         A negative cell is none. No list of persons by cells is made, which would be long.
         """
         rows = np.flatnonzero(cells >= 0)
+        if weights is not None:
+            shares = np.floor(unit * weights[rows] / self.of_rows[rows]).astype(np.int64)
+            sums = np.zeros(n_cells, dtype=np.int64)
+            np.add.at(sums, cells[rows], shares)
+            return sums
         owners = np.repeat(np.arange(self.counts.size), self.counts)[rows]
         pairs, numbers = np.unique(owners * n_cells + cells[rows], return_counts=True)
         shares = unit * numbers // self.counts[pairs // n_cells]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ from taciturn.core.validation import (
     without_data_values,
 )
 from taciturn.data.persons import PersonKeys
+from taciturn.kernels.gradients import exact_logarithm
 
 # ---- Sparse tables before anything reads them: places inside the table, one entry per cell, no stored zeros.
 # scipy builds a matrix from three arrays and trusts them ever after. Compiled loops, its own included, then read and
@@ -143,7 +144,8 @@ class Records:
     ``X``, finite, and ``y`` are their features and targets. ``slots`` are their rows in the table, in increasing order;
     of rows of persons, the slots of these. ``n_slots`` counts the rows of the table, null records included, or the
     persons, null persons included: it is public, except under add-remove. ``persons``: a record is a person, whose rows
-    lie together and share a slot.
+    lie together and share a slot. ``weight`` are numbers in [0, 1] by which their terms count, ``offset`` what is added
+    to their margins, at most 0; None: ones and zeros.
     """
 
     X: Any
@@ -151,6 +153,8 @@ class Records:
     slots: IndexArray
     n_slots: int
     persons: bool = False
+    weight: FloatArray | None = None
+    offset: FloatArray | None = None
 
     @property
     def n_features(self) -> int:
@@ -177,15 +181,97 @@ class Records:
         """Some of the records; the others become null."""
         if present.all():
             return self
-        places = np.flatnonzero(present)
-        y = None if self.y is None else self.y[places]
-        return Records(self.X[places], y, self.slots[places], self.n_slots, self.persons)
+        return self._take(np.flatnonzero(present), self.slots, self.n_slots, self.persons)
+
+    def _take(self, places: IndexArray, slots: IndexArray, n_slots: int, persons: bool) -> Records:
+        """Some of the rows by their places, each in its slot of ``slots``."""
+        y, weight, offset = (None if each is None else each[places] for each in (self.y, self.weight, self.offset))
+        return Records(self.X[places], y, slots[places], n_slots, persons, weight, offset)
 
     def of_persons(self, keys: PersonKeys) -> Records:
         """The same rows, those of each person together and in their order; rows without a key become null."""
-        order = keys.order(self.slots)
-        y = None if self.y is None else self.y[order]
-        return Records(self.X[order], y, keys.slots[self.slots[order]], keys.n_persons, True)
+        return self._take(keys.order(self.slots), keys.slots[self.slots], keys.n_persons, True)
+
+    def measured(self, outcomes: Outcomes, measures: Measures, *, invalid: str) -> Records:
+        """The same with the weights and exposures of the rows of the table; rows without a usable one become null."""
+        n_rows = self.n_slots
+        weight = measures.read_weights(outcomes.weight, n_rows, invalid=invalid)
+        exposure = measures.read_exposures(outcomes.exposure, n_rows, invalid=invalid)
+        known = np.ones(n_rows, dtype=bool)
+        offset = None
+        for each in (weight, exposure):
+            known &= True if each is None else np.isfinite(each)
+        if exposure is not None:
+            # An exposure of zero adds nothing, whatever was counted.
+            observed = exposure > 0.0
+            weight = np.where(observed, 1.0 if weight is None else weight, 0.0)
+            offset = exact_logarithm(np.where(observed & known, exposure, 1.0))
+        found = replace(
+            self,
+            weight=None if weight is None else np.nan_to_num(weight)[self.slots],
+            offset=None if offset is None else offset[self.slots],
+        )
+        return found.keep(known[self.slots])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcomes:
+    """Targets of some rows with their weights and exposures: what a reader gives in the place of targets alone."""
+
+    y: Any
+    weight: Any = None
+    exposure: Any = None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """Public upper bounds on the weights and on the exposures of records; None for records that have none."""
+
+    weight_bound: float | None = None
+    exposure_bound: float | None = None
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a certificate has to assume."""
+        found = []
+        if self.weight_bound is not None:
+            found.append(WEIGHTS_OF_RECORDS)
+        if self.exposure_bound is not None:
+            found.append("the exposure of a record is a function of that record alone; above the bound it is trimmed")
+        return tuple(found)
+
+    def read_weights(self, weight: Any, n_rows: int, *, invalid: str) -> FloatArray | None:
+        """Weights over their bound, trimmed to [0, 1], NaN where there is none that can be used."""
+        return (
+            None if self.weight_bound is None else _shares("sample_weight", weight, n_rows, self.weight_bound, invalid)
+        )
+
+    def read_exposures(self, exposure: Any, n_rows: int, *, invalid: str) -> FloatArray | None:
+        """The same for exposures."""
+        bound = self.exposure_bound
+        return None if bound is None else _shares("exposure", exposure, n_rows, bound, invalid)
+
+
+WEIGHTS_OF_RECORDS = (
+    "the weight of a record is a function of that record and of public facts alone, and not raked, calibrated, "
+    "normalised or estimated from other records; weights above the bound are trimmed to it"
+)
+"""An assumption wherever records have weights."""
+
+
+def _shares(name: str, values: Any, n_rows: int, bound: float, invalid: str) -> FloatArray:
+    found = without_data_values(name, lambda: judged_numbers(values))
+    if found.shape != (n_rows,):
+        raise DataError(f"{name}: expected one number per row of X, got something else; pass a list as long as y.")
+    usable = np.isfinite(found) & (found >= 0.0)
+    if invalid == "raise" and not usable.all():
+        raise DataError(
+            f"{name}: expected finite numbers of at least zero, got others; correct them, or use invalid='null'."
+        )
+    return np.where(usable, np.minimum(found, bound) / bound, np.nan)
 
 
 def judged_table(X: Any) -> Any:

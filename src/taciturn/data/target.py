@@ -106,6 +106,12 @@ def numeric_target(y: ArrayLike, y_bounds: tuple[float, float]) -> FloatArray:
     return to_lattice(clipped / 2.0 - (low / 4.0 + high / 4.0), high / 4.0 - low / 4.0)
 
 
+def positive_target(y: ArrayLike, y_bounds: tuple[float, float]) -> FloatArray:
+    """Y clipped to its public bounds and divided by the upper one, in ``[0, ONE]``; the lower one is not negative."""
+    low, high = y_bounds
+    return to_lattice(np.clip(np.asarray(y, dtype=np.float64), low, high), high)
+
+
 def target_signs(y: FloatArray, middle: float) -> FloatArray:
     """The side of the middle on which each number lies: -1, 0 or 1."""
     return np.subtract(y > middle, y < middle, dtype=np.float64)
@@ -350,3 +356,88 @@ class ErrorCells:
         places = np.cumsum(coarse.possible).reshape(coarse.possible.shape) - 1
         rows, columns = np.nonzero(self.possible)
         return coarse, places[rows // 2, columns // 2]
+
+
+# Predicted means below this share of the largest count as that, so that a deviance is bounded.
+_LEAST_SHARE = 2.0**-10
+# Counts up to so many times the number of bins of their own have one each.
+_OWN_BINS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class MeanCells:
+    """Predicted means under a log link: the bin of the logarithm of the prediction, and that of the target.
+
+    ``means`` are edges of logarithms in the units of the target, with an even number of bins between them; predictions
+    beyond belong to the outer bins. ``targets`` are edges on the lattice of ``y_bounds``, from ``-ONE`` to ``ONE``: a
+    bin contains its lower edge; the last, both. ``power`` is that of the deviance: 1 for counts, of which small ones
+    have bins of their own, and 2 for amounts.
+    """
+
+    y_bounds: tuple[float, float]
+    means: tuple[float, ...]
+    targets: tuple[int, ...]
+    power: int
+
+    @classmethod
+    def of_bins(
+        cls, y_bounds: tuple[float, float], power: int, n_means: int, n_targets: int, reach: tuple[float, float]
+    ) -> MeanCells:
+        """Equal bins of logarithms of predictions within a range, and bins of targets in geometric progression."""
+        low, high = y_bounds
+        least, most = max(math.log(max(low, _LEAST_SHARE * high)), reach[0]), min(math.log(high), reach[1])
+        if most - least < 1e-6:
+            least = most - 1e-6
+        means = np.linspace(least, most, n_means + 1)
+        if power == 1:
+            own = math.floor(low) + np.arange(max(2.0, _OWN_BINS * n_targets)) + 0.5
+            steps = np.floor(np.geomspace(own[-1], max(high, own[-1] + 1.0), n_targets // 2 + 1)) + 0.5
+            inner = np.unique(np.concatenate((own, steps)))
+        else:
+            inner = np.geomspace(low, high, n_targets + 1)[1:-1]
+        edges = np.rint((inner - low) / (high - low) * _WIDTH).astype(np.int64) - ONE
+        edges = np.unique(edges[(edges > -ONE) & (edges < ONE)])
+        return cls(y_bounds, tuple(means.tolist()), (-ONE, *edges.tolist(), ONE), power)
+
+    @property
+    def n_means(self) -> int:
+        """Bins of the prediction."""
+        return len(self.means) - 1
+
+    @property
+    def n_targets(self) -> int:
+        """Bins of the target."""
+        return len(self.targets) - 1
+
+    @property
+    def n_cells(self) -> int:
+        """The number of cells: the bins of targets for each bin of predictions."""
+        return self.n_means * self.n_targets
+
+    def cells(self, outputs: FloatArray, target: NumberArray) -> IntArray:
+        """The cell of every record, from the logarithm of the predicted mean."""
+        # A prediction that is not a number is as wrong as can be.
+        logarithms = np.where(np.isnan(outputs[:, 0]), np.where(target > 0, -math.inf, math.inf), outputs[:, 0])
+        rows = np.searchsorted(np.asarray(self.means[1:-1]), logarithms, side="left")
+        columns = np.searchsorted(np.asarray(self.targets[1:-1]), target, side="right")
+        return np.asarray(rows * self.n_targets + columns, dtype=np.int64)
+
+    def coarser(self) -> tuple[MeanCells, IntArray]:
+        """Bins of predictions merged in pairs."""
+        rows, columns = np.divmod(np.arange(self.n_cells), self.n_targets)
+        return replace(self, means=self.means[::2]), rows // 2 * self.n_targets + columns
+
+    @property
+    def numbers(self) -> tuple[FloatArray, FloatArray]:
+        """For each cell what stands for the prediction and for the target."""
+        logarithms, (low, high) = np.asarray(self.means), self.y_bounds
+        edges = low + (np.asarray(self.targets) + ONE) / _WIDTH * (high - low)
+        if self.power == 1:
+            # The mean of the whole numbers between two edges.
+            first, last = np.ceil(edges[:-1] - 1e-3), np.ceil(edges[1:] - 1e-3) - 1.0
+            last[-1] = math.floor(high + 1e-3)
+            targets = 0.5 * (first + np.maximum(last, first))
+        else:
+            targets = np.sqrt(edges[:-1] * edges[1:])
+        predictions = np.exp((logarithms[:-1] + logarithms[1:]) / 2.0)
+        return np.repeat(predictions, self.n_targets), np.tile(targets, self.n_means)

@@ -22,6 +22,7 @@ from taciturn.core.validation import (
     IntArray,
 )
 from taciturn.data.persons import KeyForms, column_of_keys, key_forms
+from taciturn.data.records import Outcomes
 from taciturn.engines.interface import (
     Block,
     BlockBuilder,
@@ -195,6 +196,13 @@ class DaskTable(OpenTable):
         self.person_column = column_of_keys(persons)
         self._X = X if hasattr(X, "columns") else X.rechunk({1: -1})
         self._y, self._persons = _one_column("y", y), _one_column("persons", persons)
+        self._weight: Any = None
+        self._exposure: Any = None
+
+    def add_measures(self, weight: Any, exposure: Any) -> None:
+        """Take columns of weights and exposures."""
+        self._weight, self._exposure = _one_column("sample_weight", weight), _one_column("exposure", exposure)
+        self.has_weight, self.has_exposure = weight is not None, exposure is not None
 
     @cached_property
     def _features(self) -> list[Any]:
@@ -220,6 +228,12 @@ class DaskTable(OpenTable):
 
     def _source(self, builder: BlockBuilder, owners: list[IndexArray | None], facts: PartitionFacts) -> DaskSource:
         targets = self._targets if builder.target is not None else [None] * facts.lengths.size
+        if builder.measures is not None:
+            beside = [
+                [None] * facts.lengths.size if column is None else self._alongside(name, column)
+                for name, column in (("sample_weight", self._weight), ("exposure", self._exposure))
+            ]
+            targets = [lazily(Outcomes, *each) for each in zip(targets, *beside, strict=True)]
         partitions = [Partition(builder, None, index, own) for index, own in enumerate(owners)]
         blocks = [
             lazily(partition.build, features, target)
@@ -258,7 +272,8 @@ def _one_column(name: str, column: Any) -> Any:
 def _lengths_differ(name: str) -> str:
     if name == "y":
         return f"X or y: {DIFFERENT_LENGTHS}."
-    return f"{name}: expected one key per row of X, got another number; pass as many as there are rows."
+    what = "key" if name == "persons" else "number"
+    return f"{name}: expected one {what} per row of X, got another number; pass as many as there are rows."
 
 
 def _unknown(array: Any) -> bool:

@@ -21,6 +21,7 @@ from taciturn.core.rng import Stream
 from taciturn.core.validation import (
     AnyArray,
     BoolArray,
+    FloatArray,
     IndexArray,
     IntArray,
     NumberArray,
@@ -31,6 +32,8 @@ from taciturn.data.design import Design
 from taciturn.data.persons import PERSON_WEIGHT, KeyForms, PersonKeys, PersonRows, slots_in_parts
 from taciturn.data.records import (
     LAYOUTS,
+    Measures,
+    Outcomes,
     Records,
     declares_truth_values,
     has_truth_values,
@@ -53,9 +56,11 @@ class Block:
     """The records of one partition on the lattice, and what tasks need again in the next round.
 
     ``design`` holds the features, without an intercept column, and ``target`` lattice numbers, or class codes with -1
-    for null records. Where a record is a person, ``persons`` says whose rows they are: rows of a person lie together,
-    and all in one block. ``columns`` are the features that ``design`` holds, in increasing order (None: all); a task
-    reads no others than its ``columns`` name. ``rows`` are the rows of the partition without null records (None: all).
+    for null records. ``weight`` are numbers in [0, 1] by which terms of rows count (None: ones), ``offset`` what is
+    added to their margins (None: zeros). Where a record is a person, ``persons`` says whose rows they are: rows of a
+    person lie together, and all in one block. ``columns`` are the features that ``design`` holds, in increasing order
+    (None: all); a task reads no others than its ``columns`` name. ``rows`` are the rows of the partition without null
+    records (None: all).
 
     A fit asks many sums of the same columns in a row, for instance one gradient per step. The block remembers what they
     share: the columns, and one value per name that :meth:`recall` is called with. Keys are compared by content, so that
@@ -70,9 +75,11 @@ class Block:
         persons: PersonRows | None = None,
         columns: IndexArray | None = None,
         rows: IndexArray | None = None,
+        weight: FloatArray | None = None,
+        offset: FloatArray | None = None,
     ) -> None:
         self._whole, self.target, self.persons, self.columns = design, target, persons, columns
-        self._rows = rows
+        self._rows, self.weight, self.offset = rows, weight, offset
         self._measured: tuple[object, int] = None, 0
         self._phase: tuple[bytes | None, str | None] | None = None
         self._design = design
@@ -100,6 +107,22 @@ class Block:
     def n_persons(self) -> int | None:
         """The number of persons that have rows here; None where every row is a record."""
         return None if self.persons is None else int(self.persons.counts.size)
+
+    def cell_shares(self, cells: IntArray, n_cells: int, unit: int) -> IntArray:
+        """Sums of ``unit`` times the weight of each row in its cell, in whole numbers; rows of a person share one."""
+        weights = np.ones(self.n_rows) if self.weight is None else self.weight
+        if self.persons is not None:
+            return self.persons.cell_shares(cells, n_cells, unit, self.weight)
+        sums = np.zeros(n_cells, dtype=np.int64)
+        inside = cells >= 0
+        np.add.at(sums, cells[inside], np.trunc(unit * weights[inside]).astype(np.int64))
+        return sums
+
+    def weighed(self, terms: Any) -> Any:
+        """Terms of rows, numbers or vectors, times the weights of the rows."""
+        if self.weight is None:
+            return terms
+        return terms * self.weight.reshape(-1, *([1] * (np.ndim(terms) - 1)))
 
     def by_record(self, terms: IntArray) -> IntArray:
         """One term per record: those of the rows, or for a person the mean of its rows' terms, cut towards zero."""
@@ -153,14 +176,16 @@ class Block:
             owners = np.repeat(np.arange(self.persons.counts.size), self.persons.counts)
             persons = PersonRows.of_slots(owners[places])
         design = self._whole.take(places)
-        return Block(design, self.target[places], persons, self.columns, self.rows[places])
+        weight, offset = (None if each is None else each[places] for each in (self.weight, self.offset))
+        return Block(design, self.target[places], persons, self.columns, self.rows[places], weight, offset)
 
     def narrow(self, columns: IndexArray) -> Block:
         """The same block with some of its features alone."""
         if not self._whole.is_compacted or (self.columns is not None and np.array_equal(self.columns, columns)):
             # Features in their own units stay as they were read.
             return self
-        return Block(self._features(columns), self.target, self.persons, columns, self.rows)
+        kept = self.persons, columns, self.rows, self.weight, self.offset
+        return Block(self._features(columns), self.target, *kept)
 
     def n_bytes(self) -> int:
         """The memory of the block, with what it remembers for the next round."""
@@ -335,7 +360,8 @@ class PartitionReader(Protocol):
 
         Features are an array of doubles or a CSR matrix with one column for each of ``columns``, in increasing order,
         or for all features where that is None; cells that are no numbers are NaN. Targets are numbers or labels as they
-        are, or None. Keys are those of the persons, or None.
+        are, with weights and exposures in :class:`~taciturn.data.records.Outcomes`, or None. Keys are those of the
+        persons, or None.
         """
 
 
@@ -368,6 +394,9 @@ class BlockBuilder:
         features in their own units, so that integers alone do not do.
     gaps : bool, default=False
         Whether ``invalid="null"`` leaves cells out, which are NaN then, and not their records; with ``own_units``.
+    measures : Measures, default=None
+        Bounds on weights and exposures, which the reader gives in :class:`~taciturn.data.records.Outcomes`; None for
+        records without any.
     """
 
     x_bound: float
@@ -378,10 +407,13 @@ class BlockBuilder:
     truth_values: bool = False
     own_units: bool = False
     gaps: bool = False
+    measures: Measures | None = None
 
     def read(self, X: Any, y: Any) -> Records:
         """The records of a partition with mapped targets."""
         layouts = LAYOUTS if self.sparse else False
+        outcomes = y if isinstance(y, Outcomes) else Outcomes(y)
+        y = outcomes.y
         records = read_part(
             X,
             y if self.target is not None else None,
@@ -392,6 +424,8 @@ class BlockBuilder:
         )
         if self.truth_values and declares_truth_values(y):
             records = replace(records, y=records.y.astype(bool))
+        if self.measures is not None:
+            records = records.measured(outcomes, self.measures, invalid=self.invalid)
         return records if self.target is None else self.target(records)
 
 
@@ -455,7 +489,7 @@ class Partition:
         design = Design(records.X, self.builder.x_bound)
         if not self.builder.own_units:
             design = design.compacted()
-        return Block(design, records.y, persons, columns, rows)
+        return Block(design, records.y, persons, columns, rows, records.weight, records.offset)
 
 
 def _unpacked(bits: NDArray[np.uint8], n_rows: int) -> BoolArray:
@@ -558,7 +592,8 @@ class ArraySource:
     def _blocks(self) -> list[Block]:
         whole, records = self.design(), self.records
         if self._edges.size == 2:
-            return [Block(whole, records.y, PersonRows.of_slots(records.slots) if records.persons else None)]
+            persons = PersonRows.of_slots(records.slots) if records.persons else None
+            return [Block(whole, records.y, persons, weight=records.weight, offset=records.offset)]
         # Rows of one person have one slot, which no edge cuts.
         edges = np.searchsorted(records.slots, self._edges).tolist()
         return [
@@ -566,6 +601,8 @@ class ArraySource:
                 whole.rows(start, stop),
                 records.y[start:stop],
                 PersonRows.of_slots(records.slots[start:stop]) if records.persons else None,
+                weight=None if records.weight is None else records.weight[start:stop],
+                offset=None if records.offset is None else records.offset[start:stop],
             )
             for start, stop in pairwise(edges)
         ]
@@ -603,6 +640,8 @@ class OpenTable(ABC):
     has_target: bool
     has_persons: bool
     is_sparse: bool
+    has_weight: bool = False
+    has_exposure: bool = False
     classes: Any = None
     """The public labels of the target, where the table states them."""
     y_bounds: tuple[float, float] | None = None
@@ -661,6 +700,12 @@ class OpenTable(ABC):
         facts = PartitionFacts(n_records, self.n_features, self.lengths, n_persons)
         source: Source = self._source(builder, owners, facts).admit()
         return source
+
+    def add_measures(self, weight: Any, exposure: Any) -> None:
+        """Take weights and exposures that are given beside the table, where it has none of its own."""
+        for name, given in (("sample_weight", weight), ("exposure", exposure)):
+            if given is not None:
+                raise DataError(f"{name}: expected None beside a table that has its own, got something; leave it out.")
 
     def name_features(self, estimator: Any) -> None:
         """Set what an estimator learns of the columns."""

@@ -281,6 +281,8 @@ class PartitionedTable(OpenTable):
         Whether the reader gives targets.
     has_persons : bool, default=False
         Whether it gives keys of persons: the guarantee is then for all rows of a person together.
+    has_weight, has_exposure : bool, default=False
+        Whether it gives weights and exposures, in :class:`~taciturn.data.records.Outcomes`.
     classes, y_bounds, x_bound : default=None
         Where they are stated: the public labels or range of the target, and the public bound on every feature.
 
@@ -299,6 +301,8 @@ class PartitionedTable(OpenTable):
         engine: Engine = StreamedSource,
         has_target: bool = True,
         has_persons: bool = False,
+        has_weight: bool = False,
+        has_exposure: bool = False,
         classes: Any = None,
         y_bounds: tuple[float, float] | None = None,
         x_bound: float | None = None,
@@ -310,6 +314,7 @@ class PartitionedTable(OpenTable):
         self.is_sparse = bool(getattr(reader, "sparse", False))
         self.assumptions = tuple(getattr(reader, "assumptions", ()))
         self.has_target, self.has_persons = has_target, has_persons
+        self.has_weight, self.has_exposure = has_weight, has_exposure
         self.classes, self.y_bounds, self.x_bound = classes, y_bounds, x_bound
 
     @classmethod

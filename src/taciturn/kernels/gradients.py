@@ -133,6 +133,11 @@ def _logarithm(x: FloatArray) -> FloatArray:
     return exponents * _UPPER + (exponents * _LOWER + 2.0 * share * series)
 
 
+def exact_logarithm(x: FloatArray) -> FloatArray:
+    """``log(x)`` of positive normal numbers, the same bits everywhere."""
+    return _in_pieces(_logarithm, x)
+
+
 def _exponential(x: FloatArray) -> FloatArray:
     inside = np.fmax(x, _LEAST)
     shifted = inside * _PER_HALVING
@@ -228,11 +233,18 @@ _LARGEST = float(np.finfo(np.float64).max)
 class DerivativeCurve(NamedTuple):
     """The derivative of a loss as the loops here compute it.
 
-    ``kind`` is "residual", which is clipped to a threshold, "logistic" or "softmax", probabilities less labels.
+    ``kind`` is "residual", which is clipped to the first of the ``numbers``; "logistic" or "softmax", probabilities
+    less labels; "poisson" or "gamma", those of a mean whose margin less the first number lies between the second one
+    and zero, and for "poisson" in units of the third.
     """
 
     kind: str
-    threshold: float = math.inf
+    numbers: tuple[float, float, float] = (math.inf, 0.0, 1.0)
+
+    @property
+    def code(self) -> int:
+        """What the loops know it by."""
+        return ("residual", "logistic", "poisson", "gamma").index(self.kind)
 
 
 def rows_at_once(n_columns: int, exact_rows: int) -> int:
@@ -291,6 +303,14 @@ def _weight(psi: float, scale: float, bound: float) -> float:  # pragma: no cove
     return (weight + _ROUNDING) - _ROUNDING
 
 
+@compiled(error_model="numpy", inline="always")
+def _mean(margin: float, offset: float, least: float) -> float:  # pragma: no cover (compiled)
+    """What a log link makes of a margin, which is clipped to a public range."""
+    inside = margin - offset
+    inside = inside if inside < 0.0 else 0.0
+    return exponential(inside if inside > least else least)
+
+
 @compiled(error_model="numpy")
 def weigh_rows(
     weights: FloatArray,
@@ -301,15 +321,25 @@ def weigh_rows(
     scales: FloatArray,
     bounds: FloatArray,
     targets: FloatArray,
-    is_logistic: bool,
-    threshold: float,
+    curve: int,
+    numbers: tuple[float, float, float],
+    offsets: FloatArray,
 ) -> None:  # pragma: no cover (compiled)
     """Integer weights of rows in place of the products of their entries; see :func:`gradient_sums`."""
     # One loop for each, which compilers turn into vectors.
-    if is_logistic:
+    threshold, least, scale = numbers
+    if curve == 1:
         for i in range(factors.size):
             margin = _margin(weights[i], shift, unit, constant, factors[i])
             weights[i] = _weight(logistic(margin) - targets[i], scales[i], bounds[i])
+    elif curve == 2:
+        for i in range(factors.size):
+            mean = _mean(_margin(weights[i], shift, unit, constant, factors[i]) + offsets[i], threshold, least)
+            weights[i] = _weight((mean - targets[i]) / scale, scales[i], bounds[i])
+    elif curve == 3:
+        for i in range(factors.size):
+            mean = _mean(_margin(weights[i], shift, unit, constant, factors[i]) + offsets[i], threshold, least)
+            weights[i] = _weight(1.0 - targets[i] / mean, scales[i], bounds[i])
     else:
         for i in range(factors.size):
             residual = _margin(weights[i], shift, unit, constant, factors[i]) - targets[i]
@@ -331,8 +361,9 @@ def gradient_sums(
     scales: FloatArray,
     bounds: FloatArray,
     targets: FloatArray,
-    is_logistic: bool,
-    threshold: float,
+    curve: int,
+    numbers: tuple[float, float, float],
+    offsets: FloatArray,
     exact_rows: int,
     weights: FloatArray,
     sums: FloatArray,
@@ -341,8 +372,9 @@ def gradient_sums(
     """Add the rows from ``start`` to ``stop`` times their weights to ``out``, and last the weights themselves.
 
     With ``z = ((x . vector - shift) * unit + constant) * factor`` and the derivative psi at z, the weight of a row is
-    ``rint(psi * scale)`` within plus or minus ``bound``. ``exact_rows`` is how many rows with weights within their
-    bounds add up to at most 2**53. ``sums`` are zeros; as many rows are looked at at once as ``weights`` has room for.
+    ``rint(psi * scale)`` within plus or minus ``bound``. Under a log link z has its ``offsets`` added. ``exact_rows``
+    is how many rows with weights within their bounds add up to at most 2**53. ``sums`` are zeros; as many rows are
+    looked at at once as ``weights`` has room for.
     """
     step, n_added = weights.size, 0
     for first in range(start, stop, step):
@@ -350,7 +382,7 @@ def gradient_sums(
         _products(X, first, last, vector, weights)
         weigh_rows(
             weights, shift, unit, constant, factors[first:last], scales[first:last], bounds[first:last],
-            targets[first:last], is_logistic, threshold,
+            targets[first:last], curve, numbers, offsets[first:last],
         )  # fmt: skip
         _accumulate(X, first, last, weights, sums)
         n_added += step
@@ -474,7 +506,7 @@ def warm_up_gradients(*, sparse: bool, several_classes: bool) -> None:
     """Compile the sums of one margin or of several, or for sparse rows the weights alone, once a process."""
     X, row, one = np.zeros((1, 1), dtype=np.int32), np.zeros(1), np.ones(1)
     if sparse:
-        weigh_rows(np.zeros(1), 0.0, 1.0, 0.0, one, one, one, row, True, 1.0)
+        weigh_rows(np.zeros(1), 0.0, 1.0, 0.0, one, one, one, row, 1, DerivativeCurve("logistic").numbers, row)
     elif several_classes:
         codes, outs, table = np.zeros(1, dtype=np.int64), np.zeros((1, 2), dtype=np.int64), np.zeros((1, 2))
         softmax_gradient_sums(
@@ -483,4 +515,5 @@ def warm_up_gradients(*, sparse: bool, several_classes: bool) -> None:
         )  # fmt: skip
     else:
         out = np.zeros(2, dtype=np.int64)
-        gradient_sums(X, 0, 1, row, 0.0, 1.0, 0.0, one, one, one, row, True, 1.0, 1, row + 0.0, np.zeros(2), out)
+        numbers = DerivativeCurve("logistic").numbers
+        gradient_sums(X, 0, 1, row, 0.0, 1.0, 0.0, one, one, one, row, 1, numbers, row, 1, row + 0.0, np.zeros(2), out)

@@ -53,6 +53,8 @@ from taciturn.core.validation import (
 from taciturn.data.persons import PersonKeys, column_of_keys, read_persons
 from taciturn.data.records import (
     PUBLIC_LABELS,
+    Measures,
+    Outcomes,
     admission_assumptions,
     check_invalid,
     check_lengths,
@@ -93,6 +95,7 @@ _WEAK_EPSILON = 10.0
 _DEFAULTS = {
     "x_bound": "the public bound on every feature value, so that cells are clipped to [-1, 1]; give x_bound, which is "
     "1.0 after BoundedScaler, PrivateScaler and TableEncoder",
+    "weight_bound": "the public bound on weights, so that they are trimmed to [0, 1]; give weight_bound",
     "y_bounds": "the public range of the target, so that targets and predictions are clipped to [-1, 1]; give "
     "y_bounds=(low, high)",
 }
@@ -524,7 +527,7 @@ def _estimates(estimator: Any) -> Iterator[Markup]:
     """Coefficients with intervals and p-values, a table for each class but the reference, and what is missing."""
     summary = estimator.summary()
     level = f"{100.0 * summary.inference.confidence_level:g}% interval"
-    heads = ["coefficient", level, "p", *([f"odds ratio ({level})"] if summary.odds else [])]
+    heads = ["coefficient", level, "p", *([f"{summary.ratio} ({level})"] if summary.ratio else [])]
     for k, subject in enumerate(summary.subjects):
         lines = [[name, *cells] for name, cells in zip(summary.rows, _estimate_cells(summary, k), strict=True)]
         about = f" ({subject})" if subject else ""
@@ -543,11 +546,11 @@ def _estimate_cells(summary: Any, table: int) -> Iterator[list[str]]:
     columns = summary.columns
     numbers = zip(*(columns[name][table].tolist() for name in ("coefficient", "lower", "upper", "p")), strict=True)
     for j, (mark, (value, lower, upper, p)) in enumerate(zip(summary.marks(table), numbers, strict=True)):
-        # The exponential of an intercept is no ratio of two odds.
+        # The exponential of an intercept is no ratio.
         ratio = "" if mark or j == len(summary.names) else format_odds_estimate(value, lower, upper, 1.0)
         interval = f"{format_number(lower)} to {format_number(upper)}"
         cells = [mark, "", ""] if mark else [format_number(value), interval, "<0.001" if p < 1e-3 else f"{p:.3f}"]
-        yield [*cells, *([ratio] if summary.odds else [])]
+        yield [*cells, *([ratio] if summary.ratio else [])]
 
 
 def _table(header: Sequence[str], rows: list[list[str]], what: str, last: list[str] | None = None) -> Markup:
@@ -627,7 +630,7 @@ class PublicFacts:
     ``columns`` are those that the caller fixed, in increasing order (None: all may be used), and ``variables`` the
     number, from 0, of the variable of each feature (None: features are chosen one by one). ``person_column`` is
     the name of the column of keys, and ``person_digest`` a digest of their set, None under add-remove, where the
-    set is private.
+    set is private. ``measures`` are bounds on weights and exposures, None for records without any.
     """
 
     n_rows: int | None
@@ -640,6 +643,17 @@ class PublicFacts:
     unit: str = "record"
     person_column: str | None = None
     person_digest: str | None = None
+    measures: Measures | None = None
+
+    @property
+    def weighted(self) -> bool:
+        """Whether records have weights; those of an exposure of zero are zero."""
+        return self.measures is not None
+
+    @property
+    def exposed(self) -> bool:
+        """Whether records have exposures."""
+        return self.measures is not None and self.measures.exposure_bound is not None
 
     @property
     def counted_rows(self) -> int:
@@ -1133,10 +1147,16 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
         self : object
             The fitted model.
         """
+        return self._fit(X, y, persons, None, None)
+
+    def _fit(self, X: Any, y: Any, persons: Any, sample_weight: Any, exposure: Any) -> Self:
         self.check_parameters()
         X, y, persons = self._open(X, y, persons)
         self._check_persons(persons)
         facts, whose = self._person_facts(self._public_facts(X, y), persons)
+        measures = self._measures(X, sample_weight, exposure)
+        if measures is not None:
+            facts = replace(facts, measures=measures, assumptions=(*facts.assumptions, *measures.assumptions))
         self._warn_of_defaults(facts)
         plan = self._plan(facts)
         sparse = X.is_sparse if isinstance(X, OpenTable) else sp.issparse(X)
@@ -1146,7 +1166,7 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
             check_lengths(X, y)
             reservation.begin()
             self._log("reading")
-            source = self._read(X, y, facts, whose)
+            source = self._read(X, Outcomes(y, sample_weight, exposure), facts, whose)
             self._log("running")
             outcome = self._run(plan, source, stream)
             self._certify(plan, facts, outcome, seeded=stream.seeded, account_head=reservation.head)
@@ -1171,13 +1191,19 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
         intercept = bool(self.fit_intercept)
         return Problem(loss, self.relation, facts.n_records, facts.n_features, n_outputs, intercept)
 
-    def _read(self, X: Any, y: Any, facts: PublicFacts, persons: Persons | None = None) -> Source:
+    def _measures(self, X: Any, sample_weight: Any, exposure: Any) -> Measures | None:
+        """Bounds on weights and exposures, where records have any; here they have none."""
+        return None
+
+    def _read(self, X: Any, outcomes: Outcomes, facts: PublicFacts, persons: Persons | None = None) -> Source:
         target, numeric = self._target_map(facts), facts.labels is None
         if isinstance(X, OpenTable):
-            builder = BlockBuilder(self._x_bound, self.invalid, target, numeric)
+            builder = BlockBuilder(self._x_bound, self.invalid, target, numeric, measures=facts.measures)
             return X.read(self, builder, facts.n_records, persons)
         empty = self.relation == "add-remove"
-        records = read_records(self, X, y, invalid=self.invalid, numeric=numeric, empty=empty)
+        records = read_records(self, X, outcomes.y, invalid=self.invalid, numeric=numeric, empty=empty)
+        if facts.measures is not None:
+            records = records.measured(outcomes, facts.measures, invalid=self.invalid)
         if persons is not None:
             records = records.of_persons(persons())
         return ArraySource(target(records), self._x_bound, n_records=facts.n_records)

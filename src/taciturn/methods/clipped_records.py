@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,7 +34,7 @@ from taciturn.kernels.gradients import (
     softmax_gradient_sums,
     weigh_rows,
 )
-from taciturn.losses import Loss
+from taciturn.losses import LogLinkLoss, Loss
 from taciturn.methods.descent import add_shares
 
 # ---- Norms of rows on the lattice, exactly.
@@ -147,6 +148,7 @@ def compiled_sums(
     target: FloatArray,
     curve: DerivativeCurve,
     weight_bound: int,
+    offsets: FloatArray,
 ) -> IntArray:
     """Rows times their integer weights, and last the sum of the weights; see :func:`gradient_sums`."""
     exact_rows = exact_block_rows(weight_bound)
@@ -157,7 +159,7 @@ def compiled_sums(
         out = np.zeros(sums.size, dtype=np.int64)
         gradient_sums(
             X, start, stop, at.integers[0], float(at.shifts[0]), at.unit, float(at.constants[0]), factors, scales,
-            bounds, target, curve.kind == "logistic", curve.threshold, exact_rows, weights, sums, out,
+            bounds, target, curve.code, curve.numbers, offsets, exact_rows, weights, sums, out,
         )  # fmt: skip
         return out
 
@@ -195,8 +197,7 @@ def compiled_weights(
 ) -> FloatArray:
     """The integer weights of rows at some margins, one column."""
     weights, whole = margins[:, 0].copy(), np.ones(len(margins))
-    is_logistic = curve.kind == "logistic"
-    weigh_rows(weights, 0.0, 1.0, 0.0, whole, scales, bounds, target, is_logistic, curve.threshold)
+    weigh_rows(weights, 0.0, 1.0, 0.0, whole, scales, bounds, target, curve.code, curve.numbers, 0.0 * whole)
     return weights[:, None]
 
 
@@ -288,16 +289,22 @@ class Clipping:
             self.loss, self.n_outputs, self.row_squared, self.constant, self.weight_bound, self.derivative_bound,
             centre, self.target_mean, self.product_bound,
         )  # fmt: skip
+        rows = block.row_counts, block.weight, block.offset
         return block.recall(
-            "clipped records", key, lambda: ClippedRecords(self, design, self.target(block), norms, block.row_counts)
+            "clipped records", key, lambda: ClippedRecords(self, design, self.target(block), norms, *rows)
         )
 
     def passes(self, block: Block) -> Iterator[ClippedRecords]:
         """The same a few rows at a time, for a sum that is made once: only the row norms are kept."""
         norms = row_norms(block, self.columns, self.centre, self.layout, one_pass=True)
-        target, counts = self.target(block), block.row_counts
+        target = self.target(block)
+
+        def few(values: Any, rows: Any) -> Any:
+            return None if values is None else values[rows]
+
         for rows, design in block.design(self.columns, self.layout).blocks():
-            yield ClippedRecords(self, design, target[rows], norms[rows], None if counts is None else counts[rows])
+            counts, weights, offsets = (few(each, rows) for each in (block.row_counts, block.weight, block.offset))
+            yield ClippedRecords(self, design, target[rows], norms[rows], counts, weights, offsets)
 
     def target(self, block: Block) -> NumberArray:
         """The target less its mean."""
@@ -309,11 +316,19 @@ class ClippedRecords:
 
     The design has no intercept column. The target holds lattice values for a regression, class codes (-1 for null
     records) for a classification. ``norms`` are squared norms of the rows less the centre, in lattice units, and
-    ``counts`` how many rows the person of each row has; None where every row is a record.
+    ``counts`` how many rows the person of each row has; None where every row is a record. ``weights`` in [0, 1]
+    multiply what rows add to sums, after they were clipped without them; ``offsets`` are added to margins.
     """
 
     def __init__(
-        self, clipping: Clipping, design: Design, target: NumberArray, norms: FloatArray, counts: IntArray | None = None
+        self,
+        clipping: Clipping,
+        design: Design,
+        target: NumberArray,
+        norms: FloatArray,
+        counts: IntArray | None = None,
+        weights: FloatArray | None = None,
+        offsets: FloatArray | None = None,
     ) -> None:
         self.clipping, self.design, self._squares = clipping, design, norms
         weight_bound, loss = clipping.weight_bound, clipping.loss
@@ -334,6 +349,9 @@ class ClippedRecords:
             self._row_bounds = np.floor(self._row_bounds / counts)
             self._units = weight_bound / counts
             self._n_terms = math.ceil(float((1.0 / counts).sum()))
+        self._weights, self._offsets = weights, offsets
+        if weights is not None:
+            self._row_bounds, self._units = np.floor(self._row_bounds * weights), self._units * weights
         null = ~loss.present(target)
         self._row_bounds[null], self._factors[null] = 0.0, 0.0
         self._present = ~null
@@ -358,7 +376,11 @@ class ClippedRecords:
         products *= at.unit
         products += at.constants
         products *= self._factors[:, None]
-        return products
+        return self._moved(products)
+
+    def _moved(self, margins: FloatArray) -> FloatArray:
+        """Margins with the offsets of the rows."""
+        return margins if self._offsets is None else margins + self._offsets[:, None]
 
     def _on_lattice(self, coefficients: FloatArray) -> LatticeCoefficients:
         return LatticeCoefficients.of(coefficients, self.clipping.constant, self.clipping.centre)
@@ -412,7 +434,7 @@ class ClippedRecords:
         if curve.kind == "softmax":
             sums = compiled_softmax_sums(rows, at, *by_row, self._codes, self._rule, clipping.weight_bound)
         else:
-            sums = compiled_sums(rows, at, *by_row, self._target, curve, clipping.weight_bound)
+            sums = compiled_sums(rows, at, *by_row, self._target, curve, clipping.weight_bound, self._row_offsets)
         return self._placed(sums[:, :-1], sums[:, -1])
 
     @cached_property
@@ -421,6 +443,12 @@ class ClippedRecords:
         bound = 1.0 if self.clipping.loss.multiclass else self.clipping.derivative_bound
         scales = (self._row_bounds if self.clipping.product_bound is None else self._units) / bound
         return scales if isinstance(scales, np.ndarray) else np.full(self._factors.size, scales)
+
+    @cached_property
+    def _row_offsets(self) -> FloatArray:
+        """The offsets of the rows, for compiled loops, which read them under a log link alone."""
+        n_read = self._factors.size if self.clipping.loss.log_link else 0
+        return np.zeros(n_read) if self._offsets is None else self._offsets
 
     @cached_property
     def _rule(self) -> FloatArray:
@@ -436,6 +464,14 @@ class ClippedRecords:
         return np.array(
             [_LARGEST_MARGIN, _GRAIN, _FINE, scale, l1_room, _ROOM, most_l1, most_squared, jointly], dtype=np.float64
         )
+
+    def sums_of_constants(self, margins: FloatArray) -> IntArray:
+        """:meth:`sums_at` margins that are the same for every record but for their offsets."""
+        return self.sums_at(self._moved(np.broadcast_to(margins, (self.design.shape[0], margins.size))))
+
+    def weights_of_constants(self, margins: FloatArray) -> FloatArray:
+        """:meth:`weights` at margins that are the same for every record but for their offsets."""
+        return self.weights(self._moved(np.broadcast_to(margins, (self._factors.size, margins.size))))
 
     def sums_at(self, margins: FloatArray) -> IntArray:
         """``sum_i r_i x_i`` with the integers of :meth:`weights`, one row per output, the intercept last."""
@@ -458,25 +494,40 @@ class ClippedRecords:
     def row_sums(self, weight_bound: int) -> IntArray:
         """The sum of clipped rows times ``weight_bound``, rounded down row by row; null records add nothing."""
         weights = self._factors * weight_bound
+        weights = weights if self._weights is None else weights * self._weights
         weights = np.floor(weights if self._counts is None else weights / self._counts)
         sums = self.design.rmatvec(weights, weight_bound, self._n_terms)
         centre = self.clipping.centre
         return sums if centre is None else sums - int(weights.sum()) * centre.astype(np.int64)
 
     def residuals(self, coefficients: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Margins less the constant's, and derivatives, for one output: each of one record alone, 0 for null ones."""
+        """Margins less constant and offset, and derivatives, for one output: each of one record alone, 0 if null."""
         loss = self.clipping.loss
         margins = _finite(self.margins(coefficients))[:, 0]
         constant = float(coefficients[0, -1]) * (self.clipping.constant / ONE) if self.clipping.constant else 0.0
-        return (margins - constant) * self._present, loss.derivative(margins, self._target) * self._present
+        without = margins - constant if self._offsets is None else margins - (constant + self._offsets)
+        return without * self._present, loss.derivative(margins, self._target) * self._present
+
+    def information(self, coefficients: FloatArray) -> FloatArray:
+        """The expected second derivative of each record's loss under a log link."""
+        loss = self.clipping.loss
+        if not isinstance(loss, LogLinkLoss):
+            raise TypeError("the information of a record is asked for under a log link alone")
+        return loss.information(_finite(self.margins(coefficients))[:, 0]) * self._present
 
     def margins_and_codes(self, coefficients: FloatArray) -> tuple[FloatArray, IntArray]:
         """Margins of all classes and the codes of labels: each of one record alone, a code of -1 for null ones."""
         return _finite(self.margins(coefficients)), self._codes
 
     def losses(self, coefficients: FloatArray) -> FloatArray:
-        """The loss of each record alone, 0 for null ones: half a bounded squared residual per clip, or log-loss."""
+        """The loss of each record times its weight, 0 for null ones: half a bounded squared residual, or log-loss."""
+        found = self._unweighted_losses(coefficients)
+        return found if self._weights is None else found * self._weights
+
+    def _unweighted_losses(self, coefficients: FloatArray) -> FloatArray:
         margins = _finite(self.margins(coefficients))
+        if self.clipping.loss.log_link:
+            return self.clipping.loss.value(margins[:, 0], self._target) / self.clipping.derivative_bound**2
         if not self.clipping.loss.labelled:
             residuals = np.abs(margins[:, 0] - self._target) / self.clipping.derivative_bound
             return 0.5 * np.square(np.minimum(residuals, _LARGEST_RESIDUAL))
@@ -500,6 +551,8 @@ class ClippedRecords:
         scales = self._factors * (_ROOM * math.sqrt(row_squared / self.clipping.row_squared))
         if self._counts is not None:
             scales = scales / np.sqrt(self._counts)
+        if self._weights is not None:
+            scales = scales * np.sqrt(self._weights)
         return sum_outer_products(self._dense_rows, scales, self.clipping.width, row_squared)
 
     def _dense_rows(self, start: int, stop: int) -> FloatArray:

@@ -44,6 +44,9 @@ LEAST_CLIP = 0.6
 NOISELESS_STEPS = 500
 """Steps of a descent without privacy."""
 
+LEAST_SKEWED_CLIP = 2.0
+"""The same where targets are skewed, as counts and amounts are."""
+
 # Damping by records times the Gaussian parameter per column. For numbers it does not grow: their clips open, so that
 # noise falls no faster than damping, and collinear columns would never be told apart. Chosen by study_damping.
 _DAMPING_OF_LABELS, _DAMPING_OF_NUMBERS = 0.22, 0.1
@@ -91,11 +94,12 @@ def rule_for_labels(n_rows: int, mu: float, width: int, *, selects: bool = False
     return DescentRule(_norm_quantile(n_rows, mu, width), clip, time, damping, _USUAL_OF_LABELS)
 
 
-def rule_for_numbers(n_rows: int, mu: float, width: int) -> DescentRule:
-    """The rule for residuals."""
+def rule_for_numbers(n_rows: int, mu: float, width: int, *, skewed: bool = False) -> DescentRule:
+    """The rule for residuals; those of skewed targets are clipped later, since a clip moves what is estimated."""
     if math.isinf(mu):
         return DescentRule(1.0, math.inf, math.inf, 0.0, 1.0)
     clip = LEAST_CLIP * max(1.0, math.sqrt(n_rows * mu * mu / width / 20.0))
+    clip = max(clip, LEAST_SKEWED_CLIP) if skewed else clip
     signal = n_rows * mu / (4.0 * width)
     time = min(max(1.5 * signal ** (0.35 if signal > 1.0 else 0.5), 0.1), 12.0)
     damping = _damping(_DAMPING_OF_NUMBERS, n_rows * mu / width, 1.0)

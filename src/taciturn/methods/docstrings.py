@@ -177,6 +177,12 @@ method : {"auto", "two-phase", "one-shot"}, default="auto"
     estimation phase on those selected. "one-shot": noisy correlations select the columns, then the estimation
     phase. "auto" chooses by public facts; the choice and its reason are on the certificate.
 """,
+    "weight_bound": """
+weight_bound : float, default=None
+    Public upper bound on the weights of ``fit(..., sample_weight=...)``, which are trimmed to it. Only ratios of
+    weights matter, and the noise is that of records at the bound: a bound of 20 for weights around 1 costs much. None:
+    1, with a ``DefaultBoundsWarning`` if there are weights.
+""",
     "inference": """
 columns : list of int or str, default=None
     The columns of the model, by place or by name; ``n_nonzero`` does not count then. They have to be chosen without

@@ -11,7 +11,7 @@ import numpy as np
 from taciturn.core.validation import ONE, BoolArray, FloatArray, IndexArray, IntArray
 from taciturn.data.design import map_entries
 from taciturn.engines.interface import Block, Source
-from taciturn.kernels.gradients import softmax_numpy
+from taciturn.kernels.gradients import exponential_numpy, softmax_numpy
 from taciturn.losses import Loss
 from taciturn.methods.clipped_records import ClippedRecords, Clipping, row_norms
 from taciturn.privacy.mechanisms import cumulative_counts
@@ -94,7 +94,7 @@ class CorrelationSum(ClippedSum):
         """The sum over the records of a block."""
         total = np.zeros((self.clipping.n_outputs, self.clipping.width), dtype=np.int64)
         for records in self.clipping.passes(block):
-            total += records.sums_at(np.broadcast_to(self.margins, (records.design.shape[0], self.margins.size)))
+            total += records.sums_of_constants(self.margins)
         return total
 
 
@@ -114,8 +114,9 @@ class EntryCorrelationSum(ClippedSum):
         # Without columns rows are never clipped, and weights are the derivatives themselves.
         bare = design.columns(np.zeros(0, dtype=np.intp))
         norms = np.zeros(block.n_rows)
-        records = ClippedRecords(self.clipping, bare, self.clipping.target(block), norms, block.row_counts)
-        weights = records.weights(np.broadcast_to(self.margins, (block.n_rows, self.margins.size)))
+        by_row = block.row_counts, block.weight, block.offset
+        records = ClippedRecords(self.clipping, bare, self.clipping.target(block), norms, *by_row)
+        weights = records.weights_of_constants(self.margins)
         total = np.zeros((design.n_features, self.margins.size), dtype=np.int64)
         for rows, part in design.clipped(self.entry).blocks():
             total += part.rmatvec(weights[rows], self.clipping.weight_bound, block.n_persons)
@@ -185,7 +186,34 @@ class ResidualMoments(ClippedSum):
         margins, residuals = self.clipping.records(block).residuals(self.coefficients)
         u = np.clip(margins / self.reach, -1.0, 1.0)
         r = np.clip(residuals / self.clip, -1.0, 1.0)
-        terms = np.column_stack((u * r, r, u * u, u)) * (0.5 * self.unit)
+        terms = block.weighed(np.column_stack((u * r, r, u * u, u))) * (0.5 * self.unit)
+        sums: IntArray = block.by_record(np.trunc(terms).astype(np.int64)).sum(axis=0)
+        return sums
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CurvedMoments(ClippedSum):
+    r"""What slope and constant need under a log link, one vector of norm at most ``unit`` per record.
+
+    With the margin u in units of ``reach``, the derivative r in units of ``clip``, both clipped to [-1, 1], and the
+    information k in units of ``most``, clipped to [0, 1], the vector is :math:`(u r, r, k u^2, k u, k) / \sqrt 5`.
+    """
+
+    coefficients: FloatArray
+    reach: float
+    clip: float
+    most: float
+    unit: int
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        records = self.clipping.records(block)
+        margins, residuals = records.residuals(self.coefficients)
+        u = np.clip(margins / self.reach, -1.0, 1.0)
+        r = np.clip(residuals / self.clip, -1.0, 1.0)
+        k = np.clip(records.information(self.coefficients) / self.most, 0.0, 1.0)
+        scale = math.sqrt(0.2) * (1.0 - 2.0**-40) * self.unit
+        terms = block.weighed(np.column_stack((u * r, r, k * u * u, k * u, k))) * scale
         sums: IntArray = block.by_record(np.trunc(terms).astype(np.int64)).sum(axis=0)
         return sums
 
@@ -217,7 +245,7 @@ class SlopeMoments(ClippedSum):
         first = mean - margins[np.arange(codes.size), places]
         of_classes = self.clipping.loss.class_weights(margins.shape[1])[places] * (codes >= 0)
         terms = np.column_stack((np.clip(first / self.bound, -1.0, 1.0), np.clip(second / self.bound, 0.0, 1.0)))
-        terms *= of_classes[:, None] * (self.unit * math.sqrt(0.5) * (1.0 - 2.0**-40))
+        terms = block.weighed(terms) * of_classes[:, None] * (self.unit * math.sqrt(0.5) * (1.0 - 2.0**-40))
         sums: IntArray = block.by_record(np.trunc(terms).astype(np.int64)).sum(axis=0)
         return sums
 
@@ -232,7 +260,7 @@ class ResidualSum(ClippedSum):
     def __call__(self, block: Block) -> IntArray:
         """The sum over the records of a block."""
         _, residuals = self.clipping.records(block).residuals(self.coefficients)
-        terms = np.trunc(np.clip(residuals, -1.0, 1.0) * self.unit).astype(np.int64)
+        terms = np.trunc(block.weighed(np.clip(residuals, -1.0, 1.0)) * self.unit).astype(np.int64)
         return np.array([block.by_record(terms).sum()], dtype=np.int64)
 
 
@@ -253,9 +281,9 @@ class MarginCounts(ClippedSum):
         margins, _ = self.clipping.records(block).residuals(self.coefficients)
         places = np.floor((margins / self.reach + 1.0) * (0.5 * self.n_bins))
         bins = np.clip(places, 0, self.n_bins - 1).astype(np.int64)
-        if block.persons is not None:
+        if block.persons is not None or block.weight is not None:
             cells = np.where(np.isin(block.target, (0, 1)), block.target * self.n_bins + bins, -1)
-            return block.persons.cell_shares(cells, 2 * self.n_bins, self.unit).reshape(2, self.n_bins)
+            return block.cell_shares(cells, 2 * self.n_bins, self.unit).reshape(2, self.n_bins)
         return self.unit * np.array(
             [np.bincount(bins[block.target == label], minlength=self.n_bins) for label in (0, 1)], dtype=np.int64
         )
@@ -274,10 +302,29 @@ class TargetSum:
 
     def __call__(self, block: Block) -> IntArray:
         """The sum over the records of a block."""
-        if self.codes is None:
-            return np.array([block.by_record(block.target.astype(np.int64)).sum()], dtype=np.int64)
-        terms = (np.where(block.target == code, ONE, 0) for code in self.codes)
+        targets = [block.target] if self.codes is None else [np.where(block.target == c, ONE, 0) for c in self.codes]
+        terms = (np.trunc(block.weighed(each)).astype(np.int64) for each in targets)
         return np.array([block.by_record(each).sum() for each in terms], dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightSum:
+    """The sum of the weights of records, or of weights times exposures over their bound, in lattice units.
+
+    Null records, by the loss, have none.
+    """
+
+    loss: Loss
+    exposures: bool = False
+    columns: IndexArray = field(default_factory=_no_columns)
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        shares = np.ones(block.n_rows)
+        if self.exposures and block.offset is not None:
+            shares = exponential_numpy(block.offset)
+        terms = block.weighed(shares * self.loss.present(block.target)) * float(ONE)
+        return np.array([block.by_record(np.trunc(terms).astype(np.int64)).sum()], dtype=np.int64)
 
 
 def _left_in(values: FloatArray, rows: BoolArray, block: Block) -> FloatArray:
@@ -322,14 +369,15 @@ class CumulativeCounts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TargetMagnitudes:
-    """The absolute value of the target less a public mean, in mapped units; ``mean`` is in lattice units."""
+    """The absolute value of the target less a released mean, in units of ``unit``; both are in lattice units."""
 
     mean: int = 0
+    unit: int = ONE
     columns: IndexArray = field(default_factory=_no_columns)
 
     def values(self, block: Block) -> FloatArray:
         """The magnitudes of a block."""
-        return np.abs((block.target - self.mean).astype(np.float64)) / ONE
+        return np.abs((block.target - self.mean).astype(np.float64)) / self.unit
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -168,7 +168,7 @@ def missing_to_content(missing: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _target(content: Any) -> Target:
-    target = _section("target", content, ("name", "lower", "upper", "classes"))
+    target = _section("target", content, ("name", "lower", "upper", "classes", "kind"))
     if "classes" in target:
         target = target | {"classes": _to_tuple("target.classes", target["classes"])}
     return Target(**({"name": None} | target)).checked()

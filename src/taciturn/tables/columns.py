@@ -985,6 +985,10 @@ class Column:
         return value
 
 
+KINDS_OF_TARGETS = ("count", "amount")
+"""Targets of numbers that have a family of their own."""
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """Public facts about the column to predict: its bounds, or its classes.
@@ -998,12 +1002,16 @@ class Target:
     classes : tuple of str, of int or of bool, default=None
         Labels of a target of classes. None, without bounds: the labels are taken from the table, and their set counts
         as public.
+    kind : {"count", "amount"}, default=None
+        What a target of numbers is: counts are modelled with rate ratios, positive amounts with ratios of means. None:
+        numbers, with differences.
     """
 
     name: str
     lower: float | None = None
     upper: float | None = None
     classes: tuple[Any, ...] | None = None
+    kind: str | None = None
 
     @property
     def task(self) -> str:
@@ -1014,7 +1022,12 @@ class Target:
         """Return the target with bounds as floats; raise if a fact cannot be used, and name its place."""
         if not isinstance(self.name, str):
             raise refusal("target.name", self.name, "the name of the column to predict", "write it in quotes")
+        if self.kind is not None and self.kind not in KINDS_OF_TARGETS:
+            listed = " or ".join(map(quoted, KINDS_OF_TARGETS))
+            raise refusal("target.kind", self.kind, listed, "leave it out for other numbers and for classes")
         if self.lower is None and self.upper is None:
+            if self.kind is not None:
+                raise refusal("target.lower", None, f"a range beside kind = {quoted(self.kind)}", "state both ends")
             if self.classes is not None:
                 _check_labels(self.classes)
             return self
@@ -1022,6 +1035,9 @@ class Target:
             expected = "no classes beside lower and upper"
             raise refusal("target.classes", list(self.classes), expected, "take out what does not apply")
         lower, upper = _range("target", self.lower, self.upper)
+        if self.kind is not None and (lower < 0.0 or (lower == 0.0 and self.kind == "amount")):
+            least = "at least 0 for counts" if self.kind == "count" else "above 0 for amounts"
+            raise refusal("target.lower", self.lower, least, "state the range that they can have")
         return replace(self, lower=lower, upper=upper)
 
     def checked_fill(self, place: str, value: Any, *, found: bool = False) -> Any:

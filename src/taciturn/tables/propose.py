@@ -7,7 +7,7 @@ import csv
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -110,6 +110,7 @@ _TIMES = ("", " %H:%M", " %H:%M:%S")
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 _DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+(?:[eE][-+]?\d+)?")
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+")
+_COUNT = re.compile(r"\d{1,9}")
 _POINTS = re.compile(r"[-+]?\d{1,3}(?:\.\d{3})+")
 _ICD = re.compile(r"[A-Z]\d[0-9A-Z](?:\.?[0-9A-Z]{1,4})?")
 _ICD_GROUP = 3
@@ -132,7 +133,8 @@ class ColumnProposal:
     ``kind`` is "person", "identifier", "row numbers", "number", "censored", "boolean", "date", "category", "codes",
     "free text" or "unknown". ``format`` is that of dates in text; ``ambiguous`` ones may have day and month the other
     way round. ``group`` is the number of characters that make a class of codes, where the shape of the codes tells it.
-    ``marked``: cells that are no values of the type are among :data:`MARKS`.
+    ``marked``: cells that are no values of the type are among :data:`MARKS`. ``counts``: numbers are whole
+    and from zero on, as counts are.
     """
 
     kind: str
@@ -140,6 +142,7 @@ class ColumnProposal:
     ambiguous: bool = False
     group: int | None = None
     marked: bool = False
+    counts: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +229,7 @@ def _propose_type(cells: Sequence[str], decimal: str, thousands: str | None) -> 
     """The type of a column by the shapes of its cells alone."""
     distinct = set(cells)
     if all(_is_number(cell, decimal, thousands) for cell in distinct):
-        return ColumnProposal("number")
+        return ColumnProposal("number", counts=all(map(_COUNT.fullmatch, distinct)))
     if all(truth_code(cell) >= 0 for cell in distinct):
         return ColumnProposal("boolean")
     if not any(math.isnan(parse_censored(cell, decimal, thousands)) for cell in distinct):
@@ -395,7 +398,9 @@ def bounds_template(
         stated = {key: "true" if value is True else _key(value) for key, value in layout.to_content().items()}
         lines = [f"{_CHECKS.get(key, '')}{key} = {value}\n" for key, value in stated.items()]
         parts.append(f"[table]\n{''.join(lines)}")
-    parts.append(_target(target, _kind(target, kinds.pop(target), proposals)))
+    found = _kind(target, kinds.pop(target), proposals)
+    counts = found == "number" and proposals is not None and target in proposals and proposals[target].counts
+    parts.append(_target(target, "count" if counts else found))
     person = next((name for name in kinds if names_a_person(name)), None)
     if person is not None:
         del kinds[person]
@@ -468,6 +473,12 @@ _TARGETS = {
     "number": f"""\
 # To predict a number: the range that it can have. To tell classes apart: a list of the labels in the place of lower
 # and upper, such as classes = [0, 1].
+{_RANGE}""",
+    "count": f"""\
+# To count: these are whole numbers from zero on, and kind = "count" estimates rate ratios, where lower is 0. To predict
+# a number: the range that it can have. To tell classes apart: a list of the labels in the place of lower and upper,
+# such as classes = [0, 1].
+# kind = "count"
 {_RANGE}""",
     "censored": f"# Numbers with < or > before them cannot be predicted: correct them, and state the range.\n{_RANGE}",
     "boolean": "classes = [false, true]\n",

@@ -148,7 +148,7 @@ def test_names_numbers_and_ticks_lie_inside_every_drawing(low):
     estimates = [Estimate(name, 1.0, 0.123456, 2.0 + k, 0.2) for k, name in enumerate(NAMES)]
     chart = coefficient_chart(bars, "x", find_scale(bars))
     charts = [chart, odds_chart(1.0, "x"), odds_chart(1.0, "x", 150.0)]
-    charts += [forest_chart(estimates, "x", odds=odds) for odds in (False, True)]
+    charts += [forest_chart(estimates, "x", ratio=ratio) for ratio in ("", "odds ratio")]
     for drawing in charts:
         assert labels_beyond(drawing) == []
         assert drawing.narrow is None or labels_beyond(drawing.narrow) == []

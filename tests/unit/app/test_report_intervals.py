@@ -241,7 +241,8 @@ def test_an_interval_much_wider_than_others_is_cut_with_arrows(odds):
     low, high = find_reach(estimates())
     assert -4 < low < -1
     assert 1.5 <= high < 4
-    svg = Tree(f"<svg>{forest_chart(estimates(), 'x', odds=odds).body}</svg>").root.find("svg")[0]
+    ratio = "odds ratio" if odds else ""
+    svg = Tree(f"<svg>{forest_chart(estimates(), 'x', ratio=ratio).body}</svg>").root.find("svg")[0]
     rows = drawn(svg)
     *others, wide = rows.values()
     assert all(row[6] == 0 for row in others)
@@ -254,7 +255,7 @@ def test_an_interval_much_wider_than_others_is_cut_with_arrows(odds):
 @pytest.mark.parametrize("reach", [(-0.05, 0.02), (-0.3, 0.1), (0.0, 1.4), (-3.0, 1.0), (-8.0, 9.0), (-500.0, 3.0)])
 def test_axes_of_odds_ratios_have_a_few_round_numbers_with_one(reach):
     ends_of_axis = [Estimate("a", end, end - 1e-9 * (end > 0), end + 1e-9 * (end < 0), 0.0) for end in reach]
-    svg = Tree(f"<svg>{forest_chart(ends_of_axis, 'x', odds=True).body}</svg>").root.find("svg")[0]
+    svg = Tree(f"<svg>{forest_chart(ends_of_axis, 'x', ratio='odds ratio').body}</svg>").root.find("svg")[0]
     axis = ticks(svg)
     assert 1.0 in axis
     assert 3 <= len(axis) <= 9
@@ -272,7 +273,7 @@ def test_hostile_numbers_do_not_break_the_page():
 
 
 def test_names_that_reverse_text_are_escaped():
-    drawing = forest_chart([Estimate("a\u202eb", 1.0, 0.5, 1.5, 0.2)], "x", odds=False)
+    drawing = forest_chart([Estimate("a\u202eb", 1.0, 0.5, 1.5, 0.2)], "x")
     assert "\u202e" not in str(drawing.body)
     assert visible("a\u202eb") in str(drawing.body)
 

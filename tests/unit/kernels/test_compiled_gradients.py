@@ -10,7 +10,15 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.validation import ONE
 from taciturn.data.design import Design
 from taciturn.kernels import gradients
-from taciturn.losses import HuberLoss, LogisticLoss, ScalarLoss, SoftmaxLoss, SquaredLoss
+from taciturn.losses import (
+    GammaLoss,
+    HuberLoss,
+    LogisticLoss,
+    PoissonLoss,
+    ScalarLoss,
+    SoftmaxLoss,
+    SquaredLoss,
+)
 from taciturn.methods import clipped_records, descent
 from taciturn.methods.clipped_records import ClippedRecords, Clipping, squared_row_norms
 
@@ -19,6 +27,8 @@ KINDS = {
     "huber": (HuberLoss(0.3), 1, 0.3),
     "squared": (SquaredLoss(), 1, 4.0),
     "logistic": (LogisticLoss(), 1, 0.8),
+    "poisson": (PoissonLoss(0.4, -5.0, 0.2), 1, 2.0),
+    "gamma": (GammaLoss(0.4, -3.0), 1, 3.0),
     "softmax": (SoftmaxLoss(), 4, math.sqrt(2.0)),
     "softmax, clipped": (SoftmaxLoss(), 9, 0.6),
 }
@@ -26,7 +36,16 @@ WEIGHTS = (3, 90_001, (1 << 37) - 5)
 
 
 def open_records(
-    kind, n_features, *, n_rows=N, weight=90_001, joint=False, persons=False, centred=True, constant=ONE // 3
+    kind,
+    n_features,
+    *,
+    n_rows=N,
+    weight=90_001,
+    joint=False,
+    persons=False,
+    centred=True,
+    constant=ONE // 3,
+    measured=False,
 ):
     loss, n_outputs, slope = KINDS[kind]
     rng = np.random.default_rng(n_features)
@@ -41,7 +60,8 @@ def open_records(
     )
     design = Design(X, 1.0)
     counts = rng.integers(1, 5, N) if persons else None
-    return ClippedRecords(clipping, design, y, squared_row_norms(design, centre), counts)
+    measures = (rng.random(N), -3.0 * rng.random(N)) if measured else (None, None)
+    return ClippedRecords(clipping, design, y, squared_row_norms(design, centre), counts, *measures)
 
 
 def some_coefficients(records):
@@ -63,6 +83,8 @@ def test_twins_are_equal_to_the_bit(kind, joint):
         for weight in WEIGHTS:
             assert all(agree(open_records(kind, n_features, weight=weight, joint=joint)))
         assert all(agree(open_records(kind, n_features, joint=joint, persons=True)))
+        if "softmax" not in kind and kind != "logistic":
+            assert all(agree(open_records(kind, n_features, joint=joint, measured=True)))
         assert all(agree(open_records(kind, n_features, joint=joint, centred=False, constant=0)))
     assert all(agree(open_records(kind, 0, joint=joint)))
 
@@ -150,10 +172,10 @@ def test_sums_that_are_flushed_too_late_are_noticed(monkeypatch):
 
 def test_bounds_of_rows_that_are_ignored_are_noticed(monkeypatch):
     @numba.njit(error_model="numpy")
-    def weigh(weights, shift, unit, constant, factors, scales, bounds, targets, is_logistic, threshold):
+    def weigh(weights, shift, unit, constant, factors, scales, bounds, targets, curve, numbers, offsets):
         exact(
             weights, shift, unit, constant, factors, scales, np.full(bounds.size, bounds.max()), targets,
-            is_logistic, threshold,
+            curve, numbers, offsets,
         )  # fmt: skip
 
     exact = numba.njit(error_model="numpy")(gradients.weigh_rows.py_func)
@@ -172,20 +194,21 @@ def _fuses():
     return fused(1.0 + 2.0**-52, 1.0 - 2.0**-52, -1.0) != 0.0
 
 
-@pytest.mark.parametrize("is_logistic", [True, False])
-def test_fused_operations_between_margin_and_weight_are_noticed(is_logistic):
+@pytest.mark.parametrize(
+    "loss", [HuberLoss(0.4), LogisticLoss(), PoissonLoss(0.4, -5.0, 0.2), GammaLoss(0.4, -3.0)], ids=repr
+)
+def test_fused_operations_between_margin_and_weight_are_noticed(loss):
     """Each weight by itself, at a scale where the last bits of derivatives show."""
     n, scale = 20_000, 2.0**50
     rng = np.random.default_rng(2)
     products, factors, target = rng.normal(0.0, 3.0, n), rng.random(n), rng.random(n)
     margins = ((products - 0.1) * 0.3 + 0.7) * factors
-    loss = LogisticLoss() if is_logistic else HuberLoss(0.4)
     expected = np.clip(np.rint(loss.derivative(margins, target) * scale), -0.3 * scale, 0.3 * scale)
 
     def weights(**options):
         found, rows = products.copy(), (factors, np.full(n, scale), np.full(n, 0.3 * scale), target)
         weigh = numba.njit(error_model="numpy", **options)(gradients.weigh_rows.py_func)
-        weigh(found, 0.1, 0.3, 0.7, *rows, is_logistic, 0.4)
+        weigh(found, 0.1, 0.3, 0.7, *rows, loss.curve.code, loss.curve.numbers, np.zeros(n))
         return found
 
     assert np.array_equal(weights(), np.rint(expected))

@@ -31,7 +31,8 @@ def errors(std_error, degrees=INF, allowance=0.0, confounded=None, **changes):
 
 def summary(found, names=("age", "BMI", "weight"), coefficients=None, **changes):
     values = np.full(found.std_error.shape, 0.7) if coefficients is None else np.atleast_2d(coefficients)
-    return CoefficientSummary("A model", {"Budget": "epsilon 1"}, names, values, found, **changes)
+    words = {"ratio": "odds ratio"} if "classes" in changes else {"has_shifted_intercept": True}
+    return CoefficientSummary("A model", {"Budget": "epsilon 1"}, names, values, found, **(words | changes))
 
 
 # ------------------------------------------------------------------ numbers

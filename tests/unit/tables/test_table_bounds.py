@@ -480,3 +480,40 @@ def test_a_long_value_is_not_written_out_to_be_shortened():
     assert text.startswith("[x, x, ")
     assert len(text) == 60
     assert Item.shown <= 60
+
+
+# ------------------------------------------------------------------ counts and amounts
+
+
+@pytest.mark.parametrize(("kind", "lower"), [("count", 0), ("amount", 1)])
+def test_a_target_says_what_its_numbers_are(kind, lower):
+    stated = TableBounds.from_toml(f'[target]\nname = "y"\nkind = "{kind}"\nlower = {lower}\nupper = 9\n')
+    assert (stated.target.kind, stated.target.task) == (kind, "regress")
+    schema = TableSchema(("y", "x"), ("number", "boolean"))
+    whole = replace(stated, columns={"x": Column("boolean")}).for_table(schema)
+    assert TableBounds.from_json(whole.to_json()) == whole
+
+
+@pytest.mark.parametrize(
+    ("lines", "place"),
+    [
+        ('kind = "rate"\nlower = 0\nupper = 9', "target.kind"),
+        ('kind = "count"\nlower = -1\nupper = 9', "target.lower"),
+        ('kind = "amount"\nlower = 0\nupper = 9', "target.lower"),
+        ('kind = "count"\nclasses = ["a", "b"]', "target.lower"),
+    ],
+)
+def test_kinds_that_cannot_be_are_refused(lines, place):
+    with pytest.raises(ParameterError, match=re.escape(place)):
+        TableBounds.from_toml(f'[target]\nname = "y"\n{lines}\n')
+
+
+def test_counts_are_proposed_for_whole_numbers_from_zero_on(tmp_path):
+    for cells, proposed in ((("0", "3", "12"), True), (("0", "-3", "12"), False), (("0.5", "3", "12"), False)):
+        path = tmp_path / "t.csv"
+        path.write_text("visits,age\n" + "".join(f"{cell},5\n" for cell in cells), encoding="utf-8")
+        found = detect_table(path)
+        text = bounds_template(found.schema, "visits", found.columns, found.layout)
+        assert ('# kind = "count"' in text) == proposed
+        # As a comment: the target may be a class, too.
+        assert tomllib.loads(text)["target"] == {"name": "visits"}

@@ -69,7 +69,7 @@ def _model(kind: type, pair: Pair, epsilon: float, own: dict[str, Any]) -> Any:
         given["classes"] = tuple(range(int(y.max()) + 1))
     else:
         given["y_bounds"] = (-1.0, 1.0)
-    return kind(epsilon=epsilon, relation=pair.relation, x_bound=1.0, fit_intercept=False, **given, **own)
+    return kind(epsilon=epsilon, relation=pair.relation, x_bound=1.0, fit_intercept=False, **(given | own))
 
 
 # ------------------------------------------------------------------ Frank-Wolfe, thinned or screened
@@ -157,6 +157,11 @@ def _sparse(kind: type, pair_of: Callable[[float], Pair], own: dict[str, Any], e
 
 def _alone(row: tuple[float, ...], labelled: bool, epsilon: float) -> Pair:
     return lone_record(row, _MANY, _CLASSIFICATION if labelled else _REGRESSION, labelled=labelled)
+
+
+def _alone_and_large(epsilon: float) -> Pair:
+    # Far from the mean that a log link starts from, which is one.
+    return lone_record((1.0,), _MANY, _REGRESSION, target=4.0)
 
 
 def _against_many(epsilon: float) -> Pair:
@@ -335,6 +340,17 @@ ESTIMATORS = (
             {"n_nonzero": 1, "residual_clip": _CLIP, "method": method},
         )
         for method in METHODS[1:]
+    ),
+    *(
+        _entry(
+            SparseRegressor,
+            name,
+            "all columns, under a log link",
+            _sparse,
+            _alone_and_large,
+            {"n_nonzero": 1, "loss": loss, "y_bounds": bounds},
+        )
+        for name, loss, bounds in (("counts", "poisson", (0.0, 4.0)), ("amounts", "gamma", (0.5, 4.0)))
     ),
     _entry(
         SparseRegressor,

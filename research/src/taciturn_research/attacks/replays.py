@@ -242,6 +242,13 @@ _CLEAR = 220
 _ERRORS = {"inference": True, "epsilon": 30.0}
 _TALL = 1_500
 
+# Means under a log link; more records, as their information is further from its noise.
+_FAMILIES: tuple[dict[str, Any], ...] = (
+    {"loss": "poisson", "y_bounds": (0.0, 1.0)},
+    {"loss": "gamma", "y_bounds": (0.1, 1.0)},
+)
+_VERY_CLEAR = 400
+
 REPLAYS = (
     *(
         ReplayCase(SparseRegressor, _NUMBERS, own)
@@ -272,6 +279,21 @@ REPLAYS = (
         ReplayCase(kind, targets, _ERRORS | own, fewest=_CLEAR, widest=9, dealt=True)
         for kind, targets in ((SparseRegressor, _NUMBERS), (SparseClassifier, _BINARY))
         for own in ({"n_nonzero": 1}, {"n_nonzero": "all"}, {"columns": (0,)}, {"n_nonzero": "auto"})
+    ),
+    *(
+        ReplayCase(SparseRegressor, _NUMBERS, family | own)
+        for family in _FAMILIES
+        for own in (
+            {},
+            {"n_nonzero": "auto", "epsilon": 20.0},
+            {"method": "one-shot", "n_nonzero": 5},
+            {"n_nonzero": "all", "epsilon": 20.0, "fit_intercept": False},
+        )
+    ),
+    *(
+        ReplayCase(SparseRegressor, _NUMBERS, _ERRORS | family | own, fewest=_VERY_CLEAR, widest=2, dealt=True)
+        for family in _FAMILIES
+        for own in ({"n_nonzero": 1}, {"n_nonzero": "all"})
     ),
     *(
         ReplayCase(SparseClassifier, (3,), _ERRORS | own, fewest=_CLEAR, widest=9, dealt=True)
@@ -397,6 +419,18 @@ TABLE_REPLAYS = (
         ReplayCase(kind, targets, _ERRORS | own, fewest=_CLEAR, widest=9, dealt=True, around=_in_partitions)
         for kind, targets in ((SparseRegressor, _NUMBERS), (SparseClassifier, _BINARY), (SparseClassifier, (3,)))
         for own in ({"n_nonzero": 1}, {"n_nonzero": "all"})
+    ),
+    *(
+        ReplayCase(
+            SparseRegressor,
+            _NUMBERS,
+            _ERRORS | family | {"n_nonzero": "all"},
+            fewest=_VERY_CLEAR,
+            widest=2,
+            dealt=True,
+            around=_in_partitions,
+        )
+        for family in _FAMILIES
     ),
     *(
         ReplayCase(

@@ -56,6 +56,7 @@ from taciturn.app.cli.tables import (
     TaskOption,
     add_inference,
     add_variables,
+    check_kind,
     check_opening,
     check_persons,
     check_share,
@@ -139,6 +140,7 @@ def fit(
         **budget,
     )
     model.check_parameters()
+    check_kind(method, facts.bounds)
     check_persons(model, facts.bounds)
     check_opening(model, facts, table, memory, dask)
     # Before anything is spent: the names of files need not be UTF-8.
@@ -370,7 +372,10 @@ def _read_problem(table: Path, target: str | None, task: Task | None, bounds: Pa
 
     facts = gather_table_facts(table, target, task, bounds, find=False)
     records = read_whole_table(table, facts, invalid=invalid)
-    return _Problem(records.X, records.y, records.task, records.target_parameters() | {"invalid": invalid})
+    parameters = records.target_parameters() | {"invalid": invalid}
+    # Methods are compared as predictors of numbers, since only one of them has other families.
+    parameters.pop("loss", None)
+    return _Problem(records.X, records.y, records.task, parameters)
 
 
 def _make_problem(size: str, task: Task, seed: int) -> _Problem:

@@ -100,8 +100,10 @@ def print_model(model: Model, *, full: bool = True) -> None:
     if found.references:
         print_sentence(_references(found.references, full=full))
     if not notes:
+        from taciturn.methods.families import family_of, plural
+
         options = "--inference" if hasattr(model.estimator, "inference") else "--method auto --inference"
-        effects = "odds ratios" if model.task == "classify" else "effects"
+        effects = "odds ratios" if model.task == "classify" else plural(family_of(model.estimator).ratio) or "effects"
         print_sentence(
             "These are the weights of a prediction rule, without standard errors. Fit with "
             f"{options} for intervals and {effects}."
@@ -222,7 +224,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def _print_intervals(model: Model, *, full: bool) -> None:
-    """Print coefficients with standard errors, and effects or odds ratios per unit of their column."""
+    """Print coefficients with standard errors, and effects or ratios per unit of their column."""
     summary = model.summary()
     level = f"{100.0 * summary.inference.confidence_level:g}% interval"
     if full:
@@ -263,7 +265,7 @@ def _interval_table(model: Model, summary: CoefficientSummary, table: int, level
         "of which privacy": [*map(_number, numbers["privacy"])],
         level: [*map(_ends, numbers["lower"], numbers["upper"])],
         "p": [*map(_p_value, numbers["p"])],
-        f"{'odds ratio' if summary.odds else 'effect'} per unit\n({level})": [*_per_unit(summary, numbers, marks)],
+        f"{summary.ratio or 'effect'} per unit\n({level})": [*_per_unit(summary, numbers, marks)],
     }
     _drop_columns(cells)
     for head in cells:
@@ -294,14 +296,14 @@ def _room(columns: Iterable[tuple[str, list[str]]]) -> int:
 
 
 def _per_unit(summary: CoefficientSummary, numbers: dict[str, list[float]], marks: list[str]) -> Iterator[str]:
-    """Effects or odds ratios per unit with their intervals, or why there is none; nothing for the intercept."""
+    """Effects or ratios per unit with their intervals, or why there is none; nothing for the intercept."""
     units = [1.0] * len(summary.names) if summary.units is None else [float(unit) for unit in summary.units]
     steps = [None] * len(units) if summary.steps is None else summary.steps
     estimates = zip(*(numbers[name] for name in ("coefficient", "lower", "upper")), strict=True)
     for j, (mark, (value, lower, upper)) in enumerate(zip(marks, estimates, strict=True)):
         if mark or j == len(units):
             yield mark
-        elif summary.odds:
+        elif summary.ratio:
             yield format_odds_estimate(value, lower, upper, units[j], steps[j])
         else:
             unit = units[j] / (steps[j] or 1.0)

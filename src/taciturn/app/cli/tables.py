@@ -152,6 +152,17 @@ def check_persons(model: Any, bounds: TableBounds) -> None:
         )
 
 
+def check_kind(method: str, bounds: TableBounds) -> None:
+    """Raise if the bounds state a kind of target that the method has no family for."""
+    if bounds.target.kind is not None and method != "auto":
+        raise ParameterError(
+            "method",
+            method,
+            f"auto, as the bounds file has kind = {bounds.target.kind!r}",
+            "choose auto, or take it out",
+        )
+
+
 def warm_up(model: Any, X: Any) -> None:
     """Compile what a fit to this table calls, before a file says that the budget is being spent."""
     import scipy.sparse as sp
@@ -430,13 +441,18 @@ class Table:
     def target_parameters(self, estimator: Any = None) -> dict[str, Any]:
         """Parameters of an estimator that describe the target: its public bounds, or its public classes.
 
-        They are left out if ``estimator`` does not have them: a selector that ranks targets needs no bounds.
+        Those that ``estimator`` does not have are left out: a selector that ranks targets needs no bounds.
         """
+        from taciturn.methods.families import LOSS_OF_KIND
+
         target = self.bounds.target
-        described = (
+        described: dict[str, Any] = (
             {"classes": target.classes} if self.task == "classify" else {"y_bounds": (target.lower, target.upper)}
         )
-        return described if estimator is None or described.keys() <= estimator.get_params().keys() else {}
+        if target.kind is not None:
+            described["loss"] = LOSS_OF_KIND[target.kind]
+        known = described.keys() if estimator is None else estimator.get_params().keys()
+        return {name: value for name, value in described.items() if name in known}
 
     def labels(self) -> list[Any]:
         """The labels in the table, which count as public where the bounds file lists no classes."""

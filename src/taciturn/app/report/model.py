@@ -41,6 +41,7 @@ from taciturn.charts import (
 )
 from taciturn.core.errors import CertificateError
 from taciturn.core.validation import FloatArray
+from taciturn.methods.families import family_of, plural
 from taciturn.methods.scores.function import ModelScore
 from taciturn.privacy.certificate import Certificate, relation_in_words
 from taciturn.privacy.claim import Release
@@ -73,11 +74,14 @@ def model_report(model: Model, score: ScoreFile | None = None) -> str:
     intervals = list(_intervals(model)) if found is not None and found.reason is None else []
     outputs, references = list(_outputs(model)), shown_weights(model.estimator, model.bounds)[2]
     names_used = {name for output in outputs for name in output["names"]}
+    family = family_of(model.estimator)
     names = {"records": "persons"} if certificate.unit == "person" else {}
     return render(
         "model.html.j2",
         f"Model of \u201c{bounds.target.name}\u201d ({_TASKS[model.task]})",
         model=model,
+        family=family,
+        effects="odds ratios" if model.task == "classify" else plural(family.ratio) or "effects",
         certificate=certificate,
         method=type(model.estimator).__name__,
         factor=_factor,
@@ -152,7 +156,7 @@ def _intervals(model: Model) -> Iterator[dict[str, Any]]:
     summary, target = model.summary(), model.bounds.target.name
     found, names, subjects = summary.inference, summary.effect_rows[: len(summary.names)], summary.subjects
     shares = _shares(summary)
-    every, what = summary.columns, "Odds ratios" if summary.odds else "Coefficients"
+    every, what = summary.columns, plural(summary.ratio).capitalize() if summary.ratio else "Coefficients"
     for k, compared in enumerate(subjects):
         columns = {name: values[k] for name, values in every.items()}
         marks, order = summary.marks(k), summary.order(k)
@@ -173,8 +177,10 @@ def _intervals(model: Model) -> Iterator[dict[str, Any]]:
             "subject": subject,
             "what": what,
             "level": f"{100.0 * found.confidence_level:g}%",
-            "odds": summary.odds,
-            "chart": forest_chart(estimates, f"{what} with intervals: {subject}", odds=summary.odds) if names else None,
+            "ratio": summary.ratio,
+            "chart": (
+                forest_chart(estimates, f"{what} with intervals: {subject}", ratio=summary.ratio) if names else None
+            ),
             "n_shown": len(shown),
             "n_drawn": sum(not estimate.mark for estimate in shown),
             "n_names": len(names),
@@ -207,7 +213,7 @@ def _errors(columns: dict[str, FloatArray], mark: str, j: int) -> Iterator[str]:
 
 
 def _effects(summary: CoefficientSummary, columns: dict[str, FloatArray], mark: str, j: int) -> Iterator[str]:
-    """The effect of one unit of a column and its interval, and the same for the odds ratio if there is one.
+    """The effect of one unit of a column and its interval, and the same for the ratio if there is one.
 
     The unit is the change that the bounds file states, which stands beside the name.
     """
@@ -218,7 +224,7 @@ def _effects(summary: CoefficientSummary, columns: dict[str, FloatArray], mark: 
         unit /= stated
     yield mark or format_number(value / unit)
     yield _interval(lower / unit, upper / unit)
-    if summary.odds:
+    if summary.ratio:
         yield mark or (format_odds(value, unit) if stated is None else format_ratio(value / unit))
         step = (odds_step(unit) if stated is None else 1.0) / unit
         yield "" if mark else f"{format_ratio(lower * step)} to {format_ratio(upper * step)}"
@@ -285,15 +291,16 @@ def _measures(score: ModelScore) -> dict[str, Any]:
     label = str(score.labels[-1]) if score.labels else ""
     told = [each for each in score.calibration if each.share is not None]
     farthest = max(told, key=lambda each: abs((each.share or 0.0) - each.predicted), default=None)
+    told = told if score.labels else []
     return {
         "table": [(each.name, *_value_and_interval(each), format_number(each.baseline)) for each in score.measures],
         "n_told": len(told),
         "farthest": farthest and _range(farthest),
-        "calibration_chart": calibration_chart(score.calibration, f"Calibration: {label}"),
+        "calibration_chart": calibration_chart(score.calibration, f"Calibration: {label}") if score.labels else None,
         "roc_chart": roc_chart(score.roc, f"ROC curve: {label}") if score.roc else None,
         "calibration": [
             (
-                _range(each),
+                _range(each) if score.labels else f"{format_number(each.low)} to {format_number(each.high)}",
                 format_number(each.predicted),
                 *_share(each.share, each.lower, each.upper),
                 f"{each.records:,.0f}",

@@ -21,6 +21,7 @@ from scipy.special import expit, ndtri, softmax
 from scipy.stats import qmc
 
 from taciturn.core.validation import BoolArray, FloatArray
+from taciturn.losses import PoissonLoss
 
 # Nodes for integrals over normal margins, in one dimension and in several.
 _HERMITE_NODES, _SOBOL_NODES = 24, 512
@@ -86,7 +87,7 @@ def rare_directions(values: FloatArray, noise: float, clipped: FloatArray, least
     return factors
 
 
-# ---- First steps of labels: solved in a model of rows that are normal.
+# ---- First steps of labels and of means: solved in a model of rows that are normal.
 
 
 @cache
@@ -108,16 +109,23 @@ class Prior:
 
 
 class NormalDesign:
-    """Rows u that are normal with a second moment: expected scores and information of labels at coefficients theta.
+    """Rows u that are normal with a second moment: expected scores and information at coefficients theta.
 
     ``gram`` is the weighted sum of u u'. ``constant`` says which combination of u is the constant 1, None without an
     intercept: then rows have mean zero, and ``total`` is their number. ``coding`` is as in a
-    :class:`~taciturn.methods.inference.whitened.Model`, and theta has one row per row of it.
+    :class:`~taciturn.methods.inference.whitened.Model`, and theta has one row per row of it. Targets are labels, or
+    counts with a ``loss`` under a log link.
     """
 
     def __init__(
-        self, gram: FloatArray, constant: FloatArray | None, total: float, coding: FloatArray | None = None
+        self,
+        gram: FloatArray,
+        constant: FloatArray | None,
+        total: float,
+        coding: FloatArray | None = None,
+        loss: PoissonLoss | None = None,
     ) -> None:
+        self._loss = loss
         if constant is not None:
             total = max(float(constant @ gram @ constant), 1e-9)
             self._mean: FloatArray = gram @ constant / total
@@ -136,7 +144,7 @@ class NormalDesign:
         return math.sqrt(max(float(np.einsum("ki,ij,kj->", theta, self._gram, theta)) / self._total, 0.0))
 
     def _at(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Weights of nodes, probabilities of all classes, rows given margins, and the covariance of what is left."""
+        """Weights of nodes, margins, rows given margins, and the covariance of what is left."""
         nodes, weights = _nodes(len(theta))
         shared = self._covariance @ theta.T
         values, vectors = np.linalg.eigh(theta @ shared)
@@ -144,29 +152,30 @@ class NormalDesign:
         margins = nodes * np.sqrt(values) @ vectors.T
         regression = shared @ (vectors / values) @ vectors.T
         rows = self._mean + margins @ regression.T
-        margins = margins + theta @ self._mean
-        if self._coding is None:
-            probabilities = np.column_stack((expit(-margins), expit(margins)))
-        else:
-            probabilities = softmax(margins @ self._coding, axis=1)
-        return weights, probabilities, rows, self._covariance - regression @ shared.T
+        return weights, margins + theta @ self._mean, rows, self._covariance - regression @ shared.T
 
-    @property
-    def _outputs(self) -> FloatArray:
-        """What probabilities of classes are multiplied with."""
-        return np.array([[0.0, 1.0]]) if self._coding is None else self._coding
+    def _expected(self, margins: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """What is expected of the target in each output, and its derivative: coded probabilities, or a mean."""
+        if self._loss is not None:
+            means = self._loss.information(margins)
+            return means, means[:, :, None]
+        if self._coding is None:
+            probabilities, outputs = np.column_stack((expit(-margins), expit(margins))), np.array([[0.0, 1.0]])
+        else:
+            probabilities, outputs = softmax(margins @ self._coding, axis=1), self._coding
+        curvature = probabilities[:, :, None] * (np.eye(probabilities.shape[1]) - probabilities[:, None, :])
+        return probabilities @ outputs.T, np.einsum("ka,gab,lb->gkl", outputs, curvature, outputs)
 
     def score(self, theta: FloatArray) -> FloatArray:
-        """The expected sum of coded probabilities times rows, one row per output."""
-        weights, probabilities, rows, _ = self._at(theta)
-        score: FloatArray = self._total * np.einsum("g,gk,gi->ki", weights, probabilities @ self._outputs.T, rows)
+        """The expected sum of expected targets times rows, one row per output."""
+        weights, margins, rows, _ = self._at(theta)
+        score: FloatArray = self._total * np.einsum("g,gk,gi->ki", weights, self._expected(margins)[0], rows)
         return score
 
     def information(self, theta: FloatArray) -> FloatArray:
         """The expected information over all outputs, a square matrix."""
-        weights, probabilities, rows, rest = self._at(theta)
-        curvature = probabilities[:, :, None] * (np.eye(probabilities.shape[1]) - probabilities[:, None, :])
-        curvature = np.einsum("g,ka,gab,lb->gkl", weights, self._outputs, curvature, self._outputs)
+        weights, margins, rows, rest = self._at(theta)
+        curvature = weights[:, None, None] * self._expected(margins)[1]
         found = np.einsum("gkl,gi,gj->kilj", curvature, rows, rows)
         found += np.einsum("kl,ij->kilj", curvature.sum(axis=0), rest)
         matrix: FloatArray = self._total * found.reshape(theta.size, theta.size)

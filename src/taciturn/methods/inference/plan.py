@@ -69,6 +69,7 @@ class _Tuning:
     label_clarity: float = 12.0
     trace_per_column: float = 1.45
     label_trace_per_column: float = 2.5
+    mean_trace_per_column: float = 2.0
     most_trace_room: float = 3.0
 
     # ---- clips
@@ -136,6 +137,16 @@ class _Tuning:
     # Margins of Huber's loss may move by this share of its threshold in the last step.
     longest_bent_step: float = 0.5
 
+    # ---- log links: the share of derivatives that are clipped may be this over the root of the number of records, so
+    # that what it moves is small beside standard errors; what tells it, by noise of this part of it
+    most_clipped: float = 0.4
+    clipped_noise: float = 0.33
+    clipped_shares: tuple[float, float] = (0.003, 0.05)
+    least_link_room: float = 2.2
+    # Without a clip derivatives are up to this many times those at the mean.
+    open_room: float = 1.3
+    # The largest change of a margin in a step without noise.
+    longest_noiseless_step: float = 1.0
     # ---- tall tables without standard errors: records times the Gaussian parameter per coefficient, and clarity
     enough_for_tall: float = 1000.0
     clear_of_tall: float = 3.0
@@ -169,12 +180,24 @@ class Allotment:
     scores: float
     gain: float
     clear: float
+    clipped: float = 0.0
 
 
 def allot(
-    n_records: int, width: int, n_outputs: int, mu: float, relation: str, *, labels: bool, errors: bool = True
+    n_records: int,
+    width: int,
+    n_outputs: int,
+    mu: float,
+    relation: str,
+    *,
+    labels: bool,
+    errors: bool = True,
+    log_link: bool = False,
 ) -> Allotment:
-    """The shares for so many records and coefficients of one output."""
+    """The shares for so many records and coefficients of one output.
+
+    ``labels``: information depends on the margin, as it does under a log link too.
+    """
     t, size = TUNING, width * n_outputs
     replaces = relation == "replace-one"
     # Replacing a record moves a vector by twice its norm, and a sum of positive semidefinite matrices by the root of 2.
@@ -184,6 +207,7 @@ def allot(
     gain = math.sqrt(gram) / need
     rounds = 2 if gain > t.enough_for_two else 3 if gain > t.enough_for_three else 1
     per_column = t.label_trace_per_column * n_outputs if labels else t.trace_per_column
+    per_column = t.mean_trace_per_column if log_link else per_column
     noise = per_column * width * (math.sqrt(2.0 * size) + 1.0) / of_matrices
     wanted = t.label_clarity if labels else t.clarity
     trace_room = _within(0.35 / (wanted * noise), 1.0, t.most_trace_room)
@@ -195,16 +219,21 @@ def allot(
         parts = t.many_gradients
     else:
         parts = t.some_gradients if per_coefficient >= t.enough_for_some else t.few_gradients
-    n_quantiles = rounds + 1 + (1 if labels else len(parts))
+    n_quantiles = rounds + 1 + (labels + log_link * len(parts) if labels else len(parts))
     last_gram = max(gram, t.rare_share) if labels else 0.0
     # Where gradients are clear of their noise, errors of errors are what is left to lower.
     scores = t.large_score_share if per_coefficient >= t.enough_for_scores else t.score_share
     scores *= errors
     rest = 1.0 - gram * rounds - last_gram - t.rare_share * labels - information - scores
     rest -= t.quantile_share * n_quantiles + t.start_share
+    clipped = 0.0
+    if log_link:
+        noise_share = t.clipped_noise * t.most_clipped * math.sqrt(n_records)
+        clipped = _within((1.0 / (mu * noise_share)) ** 2, *t.clipped_shares)
+        rest -= clipped
     return Allotment(
         rounds, gram, last_gram, _within(gain / t.gain_per_room, 1.0, t.most_room), information, trace_room,
-        tuple(rest * part for part in parts), scores, gain, math.sqrt(information) / (trace_room * noise),
+        tuple(rest * part for part in parts), scores, gain, math.sqrt(information) / (trace_room * noise), clipped,
     )  # fmt: skip
 
 
@@ -243,6 +272,11 @@ class InferencePlan:
     @property
     def conditions(self) -> str:
         """What the coverage of intervals rests on, besides many records; the guarantee of privacy does not."""
+        if self.start.log_link:
+            return (
+                "records are independent, derivatives have mean zero given the row, and coefficients of columns in "
+                f"[-1, 1] have a norm of at most {TUNING.largest_log_odds:g}"
+            )
         largest = TUNING.largest_coefficients if self.start.regression else TUNING.largest_log_odds
         tails = ", errors are symmetric or do not depend on the row" if self.start.regression else ""
         return (
@@ -260,9 +294,10 @@ class InferencePlan:
         """Shares of the budget for an estimation of so many columns."""
         problem = self.start.problem
         width = n_columns + problem.intercept
+        log_link = self.start.log_link
         return allot(
-            self.n_step_rows, width, self.n_outputs, mu, problem.relation, labels=not self.start.regression,
-            errors=self.errors,
+            self.n_step_rows, width, self.n_outputs, mu, problem.relation,
+            labels=log_link or not self.start.regression, errors=self.errors, log_link=log_link,
         )  # fmt: skip
 
     def open_filters(self) -> tuple[PrivacyFilter, PrivacyFilter]:
@@ -270,7 +305,8 @@ class InferencePlan:
         problem = self.start.problem
         size = (min(problem.n_features, MOST_COLUMNS) + problem.intercept) * self.n_outputs
         # Three rounds and four further matrices at most, five gradients, three sharpenings, and a start.
-        values = 7 * size * (size + 1) // 2 + 3 * size * size + 5 * size + problem.n_outputs + 1
+        values = 7 * size * (size + 1) // 2 + 3 * size * size + 5 * size + problem.n_outputs + 1 + self.start.log_link
+        values += self.start.weighted + self.start.exposed
         # Halves announce the same distance, so that they cost the same.
         first, second = (self.start.open_filter(values * DISTANCE_PER_VALUE) for _ in range(2))
         return first, second

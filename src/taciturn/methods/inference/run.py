@@ -45,7 +45,7 @@ from taciturn.core.errors import DataError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import ONE, BoolArray, FloatArray, IndexArray
 from taciturn.engines.interface import ArraySource, Source
-from taciturn.losses import SquaredLoss
+from taciturn.losses import LogLinkLoss, PoissonLoss, SquaredLoss
 from taciturn.methods.descent import one_thread
 from taciturn.methods.diagnostics import Diagnosis
 from taciturn.methods.inference.algebra import (
@@ -62,6 +62,7 @@ from taciturn.methods.inference.algebra import (
 from taciturn.methods.inference.plan import TUNING, Allotment, InferencePlan
 from taciturn.methods.inference.whitened import (
     MATRIX_SCALE,
+    ClippedDerivatives,
     ClippedSquares,
     Coordinates,
     InformationSum,
@@ -69,6 +70,7 @@ from taciturn.methods.inference.whitened import (
     Lengths,
     LengthWeighing,
     LocalLoss,
+    LogLinkModel,
     MarginLoss,
     MarginNorms,
     NumberLoss,
@@ -80,7 +82,15 @@ from taciturn.methods.inference.whitened import (
     Weighing,
 )
 from taciturn.methods.releases import Releases, list_spends
-from taciturn.methods.sparse.run import SparseRun, release_constant, residual_size
+from taciturn.methods.sparse.plan import TUNING as SPARSE_TUNING
+from taciturn.methods.sparse.run import (
+    SparseRun,
+    count_weights,
+    mean_exposure,
+    mean_unit,
+    release_constant,
+    residual_size,
+)
 from taciturn.methods.sums import RowStatistic
 from taciturn.privacy.claim import Release
 from taciturn.privacy.transcript import block_of_records, coupling, transcribing
@@ -122,10 +132,12 @@ class _Estimation:
         self._columns = None if columns.size == problem.n_features else columns
         self._width = columns.size + problem.intercept
         self._labels, self._intercept = not plan.start.regression, problem.intercept
+        self._link: LogLinkLoss | None = None
+        self._shift, self._exposure = 0.0, 1.0
         self._n_classes = problem.n_outputs if problem.n_outputs > 1 else 2
         self._coding = helmert(self._n_classes) if plan.n_outputs > 1 else None
         self._size = self._width * plan.n_outputs
-        self._loss = problem.loss if self._labels else SquaredLoss()
+        self._loss = problem.loss if self._labels or plan.start.log_link else SquaredLoss()
         self._at = self._coordinates(np.eye(self._width))
         self._bend: float | None = None
 
@@ -153,6 +165,8 @@ class _Estimation:
         if self._labels:
             beta = self._of_classes(self._beta(theta))
             return LabelLoss(beta, self._loss.class_weights(self._n_classes), self._coding)
+        if self._link is not None:
+            return LogLinkModel(self._beta(theta), self._link, observed=not self._releases.private)
         return self._numbers(theta)
 
     def _numbers(self, theta: FloatArray) -> NumberLoss:
@@ -202,7 +216,7 @@ class _Estimation:
 
         size = model.n_outputs * self._width
         norm = math.sqrt(trace) / MATRIX_SCALE
-        return self._releases.outer_products(what, share, terms, size, norm, finest=1 << _SQUARE_BITS)
+        return self._releases.outer_products(what, share, terms, size, norm, finest=1 << self._square_bits)
 
     def _gram(self, what: str, share: float, weighing: LengthWeighing) -> tuple[FloatArray, float]:
         """The Gram matrix of weighted rows: the information of numbers."""
@@ -229,7 +243,12 @@ class _Estimation:
 
         what, remaining = f"the matrix of scores of {self._size:,} coefficients", self._releases.remaining
         norm = bound / MATRIX_SCALE
-        return self._releases.outer_products(what, remaining, terms, self._size, norm, finest=1 << _SQUARE_BITS)
+        return self._releases.outer_products(what, remaining, terms, self._size, norm, finest=1 << self._square_bits)
+
+    @property
+    def _square_bits(self) -> int:
+        """Bits of squared norms without noise: bounds of a log link are far from what most records have."""
+        return _SQUARE_BITS if self._link is None else max(_SQUARE_BITS, _SUM_BITS - self._n_records.bit_length())
 
     # ---- the fit
 
@@ -246,12 +265,25 @@ class _Estimation:
             longest = TUNING.longest_stretch if self._labels else math.inf
             whitening = whitening.refine(gram, deviation, TUNING.most_stretch, longest, TUNING.stretch_doubt)
             self._at = self._coordinates(whitening.matrix)
+        if self._link is not None:
+            return self._run_log_link(self._link)
         return self._run_labels(constants) if self._labels else self._run_numbers(constants)
 
     def _constants(self, share: float) -> FloatArray:
-        """Margins to start from; and the threshold of Huber's loss, if it is that."""
+        """Margins to start from; and the threshold of Huber's loss, or the unit of a log link's, if it is that.
+
+        Under a log link coefficients are those of means over the mean that was released.
+        """
         start = self._plan.start
-        constants = release_constant(start, self._releases, share)
+        if start.exposed:
+            share *= 0.5
+            self._exposure = mean_exposure(start, self._releases, share)
+        constants = release_constant(start, self._releases, share, self._exposure)
+        if isinstance(self._loss, LogLinkLoss):
+            self._shift = float(constants[0])
+            moved = replace(self._loss, offset=self._loss.offset - self._shift)
+            self._link = moved.in_units_of(mean_unit(start, constants))
+            return np.zeros(1)
         if start.huber:
             self._bend = residual_size(start, self._releases, round(float(constants[0]) * ONE), self._mu)
         return constants
@@ -412,6 +444,95 @@ class _Estimation:
         found = self._estimate(theta, step, span, scores, noises, t.largest_log_odds)
         return found if found.errors is None or not far else found.without_errors("far")
 
+    def _run_log_link(self, loss: LogLinkLoss) -> WhitenedEstimate:
+        """As for labels; derivatives are clipped where that touches next to no record."""
+        shares, t, n = self._shares, TUNING, self._n_records
+        norm = self._length("a large quantile of row norms", t.row_quantile)
+        weighing = LengthWeighing(norm, shares.room)
+        gram, noise = self._shortened(weighing)
+        later = shares.information + t.quantile_share * (len(shares.gradients) + 1) + shares.clipped
+        *gradients, last = self._gradient_shares(later)
+        values, vectors = np.linalg.eigh(gram)
+        gram = (vectors * np.maximum(values, noise_norm(noise, self._width))) @ vectors.T
+        constant = np.linalg.solve(self._at.matrix.T, np.eye(self._width)[-1]) if self._intercept else None
+        # Whatever the family, Poisson's equations have the solution that all equations of means have.
+        counts = PoissonLoss(loss.offset, loss.least, math.exp(min(-loss.offset, 0.0)))
+        # Means are those of the largest exposure times the exposure, which rows have nothing to do with on average.
+        design = NormalDesign(gram, constant, n, loss=replace(counts, unit=counts.unit / self._exposure))
+        theta = self._start(np.zeros(1))
+        prior = Prior(theta, self._at.matrix @ self._at.matrix.T / t.usual_log_odds**2)
+        usual = float(ndtri(0.5 + 0.5 * self._rank))
+        least = max(t.least_residual_room, t.usual_reach / usual)
+        for number, share in enumerate(gradients, 1):
+            model = LogLinkModel(self._beta(theta), counts)
+            model = replace(model, clip=least * self._derivative_size(model, number))
+            what = f"the gradient of {self._size:,} coefficients before step {number}"
+            gradient, deviation = self._gradient(what, share, model, weighing, norm * model.clip)
+            theta = design.solve(theta, gradient, deviation, prior)
+        model = LogLinkModel(self._beta(theta), loss)
+        clip, bound = self._last_clip(model, norm, last, usual, least)
+        model = replace(model, clip=clip)
+        grid = t.trace_grid[0] * self._width, t.trace_grid[1] * self._width
+        traces = Traces(self._at, self._loss, model)
+        trace = self._quantile("a large quantile of the information of rows", traces, grid, t.trace_quantile)
+        trace *= t.trace_room * shares.trace_room
+        final = ScoreWeighing(model, bound, trace)
+        what = f"the information matrix of {self._size:,} coefficients"
+        information, noise = self._information(what, shares.information, model, final, trace)
+        span = Span.of(self._whole(), information, self._threshold(noise))
+        # Without what is not identified; weights are functions of where the gradient is taken.
+        kept = span.project(theta.ravel()).reshape(theta.shape) if span.information.size else theta
+        lost = design.size(theta - kept)
+        model = replace(model, coefficients=self._beta(kept))
+        what = f"the gradient of {self._size:,} coefficients before the last step"
+        final = replace(final, model=model)
+        gradient, deviation = self._gradient(what, last, model, final, bound)
+        step = -(span.inverse @ gradient.ravel())
+        scores, of_scores = self._scores(model, final, bound)
+        theta, length = kept + step.reshape(theta.shape), design.size(step.reshape(theta.shape))
+        far = length > t.longest_last_step or length * design.deviation(theta) > t.longest_curved_step
+        far = far or lost > t.most_left_out
+        noises = Noise(noise, deviation, of_scores)
+        found = self._estimate(theta, step, span, scores, noises, t.largest_log_odds)
+        return found if found.errors is None or not far else found.without_errors("far")
+
+    def _derivative_size(self, model: LogLinkModel, number: int) -> float:
+        """A large quantile of derivatives."""
+        what = f"a large quantile of derivatives before step {number}"
+        grid = TUNING.residual_grid[0], max(model.loss.lipschitz(math.inf), TUNING.residual_grid[1])
+        return self._quantile(what, Residuals(self._at, self._loss, model), grid, self._rank)
+
+    def _last_clip(
+        self, model: LogLinkModel, norm: float, share: float, usual: float, least: float
+    ) -> tuple[float, float]:
+        """The clip of derivatives in the last gradient, and the bound of scores.
+
+        Weights of rows keep what is estimated, clipped derivatives do not: where more than a few are clipped, none is,
+        and only long and steep rows count less.
+        """
+        t, n, mu = TUNING, self._n_records, self._mu
+        size = self._derivative_size(model, len(self._shares.gradients))
+        space = min(
+            math.sqrt(t.noise_share * n * share) * mu,
+            math.sqrt(t.score_noise * n * mu * math.sqrt(self._shares.scores)),
+        )
+        clip = size * max(least, t.least_link_room, space / (usual * norm))
+        open_clip = model.loss.lipschitz(math.inf)
+        released = self._clipped_share(replace(model, clip=clip))
+        if clip < open_clip and released <= t.most_clipped / math.sqrt(n):
+            return clip, norm * clip
+        steepest = float(model.loss.steepest(np.zeros(1))[0])
+        return math.inf, norm * max(min(clip, open_clip), min(t.open_room * steepest, open_clip))
+
+    def _clipped_share(self, model: LogLinkModel) -> float:
+        """The released share of records with a clipped derivative, with one deviation of its noise."""
+
+        def terms(unit: int) -> ClippedDerivatives:
+            return ClippedDerivatives(self._at, self._loss, model, unit)
+
+        counts, deviation = self._releases.counts("the number of clipped derivatives", self._shares.clipped, terms, 1)
+        return (float(counts[0]) + deviation) / self._n_records
+
     def _shortened(self, weighing: LengthWeighing) -> tuple[FloatArray, float]:
         """The Gram matrix of rows and the deviation of its noise, in coordinates that do not stretch rare categories.
 
@@ -458,15 +579,19 @@ class _Estimation:
         coefficients = self._of_classes(self._beta(theta))
         if self._coding is not None:
             coefficients = coefficients - coefficients[0]
+        if self._intercept:
+            coefficients[:, -1] += self._shift
         if not span.information.size:
             return WhitenedEstimate(
                 coefficients, None, np.zeros(shown.shape[1], dtype=bool), np.eye(shown.shape[1]), "noise"
             )
         errors = errors_of(self._whole(), shown, span, step, scores, noise)
         errors = replace(errors, allowance=most * np.hypot(errors.allowance, uncertainty))
-        clarity = TUNING.least_label_clarity if self._labels else TUNING.least_clarity
+        clarity = 1.0 if self._link is not None else TUNING.least_clarity
+        if self._labels:
+            clarity = TUNING.least_label_clarity
         estimable = errors.estimable(TUNING.most_allowance, TUNING.least_degrees, clarity)
-        if not self._labels and self._intercept and self._releases.private:
+        if not self._labels and self._link is None and self._intercept and self._releases.private:
             # Residuals are clipped, and a skewed tail would move the constant.
             estimable[-1] = False
         return WhitenedEstimate(coefficients, errors, estimable, shown.T @ span.left_out)
@@ -497,6 +622,10 @@ class _Estimation:
             norm = 1 << (_SUM_BITS - self._n_records.bit_length())
             sums = self._source.total(ScoreSum(self._at, self._loss, model, Weighing(), bound, norm))
             step = -(span.inverse @ (sums * (bound / norm)))
+            if self._link is not None:
+                # Exponentials are followed as far as they are nearly straight.
+                reach = float(np.abs(step @ self._at.matrix).sum())
+                step = step * min(1.0, TUNING.longest_noiseless_step / max(reach, 1e-300))
             theta = theta + step.reshape(theta.shape)
             if float(np.abs(step).max()) <= TUNING.least_step * (1.0 + float(np.abs(theta).max())):
                 break
@@ -510,16 +639,19 @@ class _Estimation:
         exact = shares <= math.sqrt(TUNING.least_eigenvalue)
         errors = found.errors
         n_collinear = self._plan.n_outputs * int(np.count_nonzero(values <= TUNING.least_eigenvalue * largest))
-        if errors is None or (self._labels and span.n_left_out > n_collinear):
-            # Classes are separated where labels are certain, and there is no maximum of the likelihood.
+        if errors is None or ((self._labels or self._link is not None) and span.n_left_out > n_collinear):
+            # Classes are separated where labels are certain, and there is no maximum of the likelihood; nor for counts
+            # that are all zero in a category.
             return found.without_errors("noise")
         return replace(found, errors=replace(errors, allowance=np.zeros_like(errors.allowance)), estimable=exact)
 
     def _noiseless_information(self, model: LocalLoss, share: float) -> tuple[FloatArray, float]:
         what, trace = f"the information matrix of {self._size:,} coefficients", self._largest_length() ** 2
+        if isinstance(model, LogLinkModel):
+            trace *= max(model.loss.smoothness, 1.0)
         if share:
             return self._information(what, share, model, Weighing(), trace)
-        row_squared = 1 << _SQUARE_BITS
+        row_squared = 1 << self._square_bits
         sums = self._source.total(InformationSum(self._at, self._loss, model, Weighing(), trace, row_squared))
         return sums.astype(np.float64) * (trace / MATRIX_SCALE**2 / row_squared), 0.0
 
@@ -529,6 +661,8 @@ class _Estimation:
 
     def _largest_score(self, model: LocalLoss) -> float:
         steepest = math.sqrt(2.0) if self._labels else 1.0 + float(np.abs(model.coefficients).sum())
+        if self._link is not None:
+            steepest = self._link.lipschitz(math.inf)
         return steepest * self._largest_length()
 
 
@@ -581,6 +715,11 @@ def run_inference(plan: InferencePlan, source: Source, stream: Stream) -> Infere
         columns = np.arange(problem.n_features) if fixed is None else np.array(fixed, dtype=np.intp)
     with _half(plan, 2, second):
         releases = Releases(second_budget, problem.relation, second, stream.spawn("step"))
+        if plan.start.weighted:
+            # In place of their number.
+            whole = plan.start.counting(plan.n_step_rows)
+            start = count_weights(whole, releases, SPARSE_TUNING.weight_share)
+            plan = replace(plan, start=start, n_step_rows=start.problem.n_records)
         if columns.size or problem.intercept:
             estimation = _Estimation(plan, second, releases, second_budget.mu, columns)
             estimate = estimation.run() if releases.private else estimation.run_noiseless()

@@ -19,6 +19,7 @@ from taciturn.charts import format_change
 from taciturn.core.errors import ParameterError, visible
 from taciturn.core.validation import BoolArray, FloatArray, IndexArray
 from taciturn.data.sensitivity import Relation
+from taciturn.methods.families import FAMILIES, Family
 from taciturn.methods.inference.plan import InferencePlan
 from taciturn.methods.inference.run import InferenceResult
 from taciturn.privacy.certificate import Certificate
@@ -243,7 +244,7 @@ class CoefficientSummary:
     inference : Inference
         Their errors.
     classes : sequence of str, default=()
-        The classes, the reference first; none for a regression. Exponentials of coefficients are odds ratios.
+        The classes, the reference first; none for a regression.
     units : ndarray of shape (n_columns,), default=None
         How many units of a table's column one unit of each feature is, where features were scaled; None for one.
     intercept : bool, default=True
@@ -251,6 +252,10 @@ class CoefficientSummary:
     steps : sequence of float or None, default=None
         The change of the table's column for which the effect of each column is shown, such as 10 for an effect per 10
         years. None: one unit, for one column or for all.
+    ratio : str, default=""
+        What exponentials of coefficients are, such as "odds ratio"; empty if they are nothing.
+    has_shifted_intercept : bool, default=False
+        Whether clipped residuals may shift the intercept, so that it has no interval.
     """
 
     title: str
@@ -261,12 +266,9 @@ class CoefficientSummary:
     classes: Sequence[str] = ()
     units: FloatArray | None = None
     intercept: bool = True
+    ratio: str = ""
+    has_shifted_intercept: bool = False
     steps: Sequence[float | None] | None = None
-
-    @property
-    def odds(self) -> bool:
-        """Whether exponentials of coefficients are odds ratios."""
-        return bool(self.classes)
 
     @property
     def subjects(self) -> list[str]:
@@ -316,13 +318,19 @@ class CoefficientSummary:
                 table["unit"] = np.broadcast_to(changes, values.shape)
             table |= {f"{name} per unit": table[name] / units for name in ("coefficient", "lower", "upper")}
             table["effect per unit"] = table.pop("coefficient per unit")
-        if self.odds:
+        if self.ratio:
             suffix = " per unit" if self.units is not None else ""
             with np.errstate(over="ignore"):
-                table["odds ratio"] = np.exp(table["effect per unit" if suffix else "coefficient"])
-                table["odds lower"] = np.exp(table[f"lower{suffix}"])
-                table["odds upper"] = np.exp(table[f"upper{suffix}"])
+                table[self.ratio] = np.exp(table["effect per unit" if suffix else "coefficient"])
+                table[self._ratio_ends[0]] = np.exp(table[f"lower{suffix}"])
+                table[self._ratio_ends[1]] = np.exp(table[f"upper{suffix}"])
         return {name: numbers[:, : len(self.rows)] for name, numbers in table.items()}
+
+    @property
+    def _ratio_ends(self) -> tuple[str, str]:
+        """Names of the columns with the ends of a ratio's interval: "odds lower" for an odds ratio."""
+        word = self.ratio.split()[0]
+        return f"{word} lower", f"{word} upper"
 
     def to_frame(self) -> Any:
         """The table as a pandas DataFrame, one row per column of the model and one for the intercept.
@@ -369,7 +377,7 @@ class CoefficientSummary:
     def _intercept_is_shifted(self) -> bool:
         """Whether the intercept of a regression lacks an interval for a reason of its own."""
         found = self.inference
-        return not self.odds and found.reason is None and not found.confounded[-1]
+        return self.has_shifted_intercept and found.reason is None and not found.confounded[-1]
 
     @property
     def gaps(self) -> tuple[str, ...]:
@@ -436,7 +444,7 @@ class CoefficientSummary:
         return f"<table><caption>{_safe(self.title)}</caption><tbody>{facts}</tbody></table>{tables}{notes}"
 
     def _blocks(self, table: int) -> Iterator[list[str]]:
-        """Lines of the tables of errors, of effects and of odds ratios."""
+        """Lines of the tables of errors, of effects and of ratios."""
         columns = {name: values[table] for name, values in self.columns.items()}
         errors = ("coefficient", "std error", "sampling", "privacy", "z", "p", "p (BH)", "lower", "upper")
         subject = [visible(self.subjects[table])] if len(self.subjects) > 1 else []
@@ -448,9 +456,10 @@ class CoefficientSummary:
             heads = ("effect per unit", "lower", "upper")
             shown = {head: columns[name] for head, name in zip(heads, effects, strict=True)}
             yield self._block(shown, table, self.effect_rows)
-        if self.odds:
-            head = "odds ratio" if self.units is None else "odds ratio per unit"
-            ratios = {head: columns["odds ratio"], "lower": columns["odds lower"], "upper": columns["odds upper"]}
+        if self.ratio:
+            head = self.ratio if self.units is None else f"{self.ratio} per unit"
+            lower, upper = self._ratio_ends
+            ratios = {head: columns[self.ratio], "lower": columns[lower], "upper": columns[upper]}
             yield self._block(ratios, table, self.effect_rows[: len(self.names)])
 
     def _block(self, columns: Mapping[str, FloatArray], table: int, rows: Sequence[str]) -> list[str]:
@@ -594,7 +603,7 @@ class InferringModel:
         ----------
         units : array-like of shape (n_features,), default=None
             How many units of the original column one unit of each feature is, where a scaler came before the model:
-            effects and odds ratios are then shown per original unit too. None: features have their own units.
+            effects and ratios are then shown per original unit too. None: features have their own units.
 
         Returns
         -------
@@ -616,6 +625,8 @@ class InferringModel:
             self._class_names(),
             None if units is None else self._checked_units(units)[columns],
             bool(self.fit_intercept),
+            self._ratio,
+            not self._ratio,
         )
 
     def _checked_units(self, units: Any) -> FloatArray:
@@ -626,10 +637,20 @@ class InferringModel:
             )
         return found
 
+    @property
+    def _family(self) -> Family:
+        """The family of a regression."""
+        return FAMILIES["squared"]
+
+    @property
+    def _ratio(self) -> str:
+        """What exponentials of coefficients are."""
+        return "odds ratio" if is_classifier(self) else self._family.ratio
+
     def _outcome_in_words(self) -> str:
         labels = self._class_names()
         if not labels:
-            return "least squares" if getattr(self, "loss", "squared") == "squared" else "Huber's loss"
+            return self._family.in_words
         return f"log-odds of {labels[1] if len(labels) == 2 else 'each class'} against {labels[0]}"
 
     def _class_names(self) -> list[str]:

@@ -30,7 +30,7 @@ from taciturn.core.validation import FRACTION_BITS, ONE, BoolArray, FloatArray, 
 from taciturn.data.persons import PersonRows
 from taciturn.engines.interface import Block
 from taciturn.kernels.gradients import logistic_numpy, softmax_numpy
-from taciturn.losses import Loss
+from taciturn.losses import LogLinkLoss, Loss
 from taciturn.methods.clipped_records import LatticeCoefficients, whole_persons
 
 # Products of A and z are exact doubles.
@@ -101,13 +101,18 @@ class Coordinates:
 
 @dataclass(frozen=True, eq=False)
 class WhitenedRows:
-    """Some rows of a block in whitened coordinates, whole persons where rows belong to some."""
+    """Some rows of a block in whitened coordinates, whole persons where rows belong to some.
+
+    ``weight`` and ``offset`` are those of the block. Rules for weights of records do not look at the former.
+    """
 
     at: Coordinates
     z: FloatArray
     target: NumberArray
     present: BoolArray
     persons: PersonRows | None
+    weight: FloatArray | None = None
+    offset: FloatArray | None = None
 
     @cached_property
     def u(self) -> FloatArray:
@@ -138,8 +143,9 @@ class WhitenedRows:
         return means
 
     def spread(self, by_record: FloatArray) -> FloatArray:
-        """One number per row from one per record."""
-        return by_record if self.persons is None else np.repeat(by_record, self.persons.counts)
+        """One number per row from one per record, times the weight of the row."""
+        rows = by_record if self.persons is None else np.repeat(by_record, self.persons.counts)
+        return rows if self.weight is None else rows * self.weight
 
     @property
     def counts(self) -> FloatArray | float:
@@ -323,6 +329,49 @@ class LabelLoss(LocalLoss):
         return total
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LogLinkModel(LocalLoss):
+    """A loss under a log link, with a clipped derivative.
+
+    The curvature is what is expected of it, which does not look at the target; ``observed``: it does, for sums without
+    noise.
+    """
+
+    loss: LogLinkLoss
+    clip: float = math.inf
+    observed: bool = False
+
+    def residuals(self, rows: WhitenedRows) -> FloatArray:
+        """Derivatives that are not clipped."""
+        return self.loss.derivative(self._margins(rows), self._targets(rows))
+
+    def derivatives(self, rows: WhitenedRows) -> FloatArray:
+        """The clipped derivative."""
+        return np.clip(self.residuals(rows), -self.clip, self.clip)[:, None]
+
+    def steepness(self, rows: WhitenedRows) -> FloatArray:
+        """Over all targets, no larger than the clip."""
+        return np.minimum(self.loss.steepest(self._margins(rows)), self.clip)
+
+    def curvatures(self, rows: WhitenedRows) -> FloatArray:
+        """One column."""
+        margins = self._margins(rows)
+        if self.observed:
+            return self.loss.second_derivative(margins, self._targets(rows))[:, None]
+        return self.loss.information(margins)[:, None]
+
+    def traces(self, rows: WhitenedRows) -> FloatArray:
+        """What is expected of the curvature."""
+        return self.loss.information(self._margins(rows))
+
+    def _margins(self, rows: WhitenedRows) -> FloatArray:
+        margins = rows.margins(self.coefficients)[:, 0]
+        return margins if rows.offset is None else margins + rows.offset
+
+    def _targets(self, rows: WhitenedRows) -> FloatArray:
+        return np.asarray(rows.target, dtype=np.float64) / ONE
+
+
 # ---- Weights of records.
 
 
@@ -397,7 +446,8 @@ class WhitenedTask:
             z[:, : self.at.n_features] = design.dense_rows(start, stop)
             z[:, self.at.n_features :] = ONE
             target = block.target[start:stop]
-            yield WhitenedRows(self.at, z, target, self.loss.present(target), persons)
+            weight, offset = (None if each is None else each[start:stop] for each in (block.weight, block.offset))
+            yield WhitenedRows(self.at, z, target, self.loss.present(target), persons, weight, offset)
 
 
 # ---- Numbers of rows, for private quantiles.
@@ -429,9 +479,9 @@ class Lengths(_WhitenedStatistic):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Residuals(_WhitenedStatistic):
-    """Absolute residuals of numbers."""
+    """Absolute residuals of numbers, or derivatives under a log link."""
 
-    model: NumberLoss
+    model: NumberLoss | LogLinkModel
 
     def of_rows(self, rows: WhitenedRows) -> FloatArray:
         """The residuals of some rows."""
@@ -458,6 +508,25 @@ class Traces(_WhitenedStatistic):
     def of_rows(self, rows: WhitenedRows) -> FloatArray:
         """The traces of some rows."""
         return self.model.traces(rows) * np.square(rows.lengths)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClippedDerivatives(WhitenedTask):
+    """The number of records whose derivative is clipped, times ``unit``; rows of a person are parts of one record."""
+
+    model: LogLinkModel
+    unit: int
+
+    def __call__(self, block: Block) -> IntArray:
+        """The number of a block."""
+        total = np.zeros(1, dtype=np.int64)
+        for rows in self.pieces(block):
+            clipped = (np.abs(self.model.residuals(rows)) > self.model.clip) & rows.present
+            if rows.persons is None:
+                total += self.unit * int(np.count_nonzero(clipped))
+            else:
+                total += rows.persons.cell_shares(np.where(clipped, 0, -1), 1, self.unit)
+        return total
 
 
 # ---- Sums of vectors and of outer products, which are integers within their bounds.
@@ -493,7 +562,7 @@ class InformationSum(WhitenedTask):
             for vector in vectors:
                 squares += np.einsum("ij,ij->i", vector, vector)
             if rows.persons is not None:
-                squares = rows.spread(rows.persons.totals(squares))
+                squares = np.repeat(rows.persons.totals(squares), rows.persons.counts)
             # Only measures beyond all reason could get here; the bound must not rest on that.
             kept = squares <= self.row_squared
             for vector in vectors:

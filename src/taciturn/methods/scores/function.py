@@ -51,6 +51,7 @@ from taciturn.data.target import (
     ErrorCells,
     LabelMap,
     MarginCells,
+    MeanCells,
     NumberMap,
     check_classes,
     check_y_bounds,
@@ -69,6 +70,7 @@ from taciturn.methods.base import (
     reserve_cost,
 )
 from taciturn.methods.diagnostics import REMARKS, diagnose_counts, warn_of_scored_labels
+from taciturn.methods.families import family_of
 from taciturn.methods.options import SingleMetric
 from taciturn.methods.scores import run
 from taciturn.methods.scores.plan import count_bins, plan_score
@@ -113,7 +115,7 @@ class ModelScore:
 
     Parameters
     ----------
-    cells : MarginCells or ClassCells or ErrorCells
+    cells : MarginCells or ClassCells or ErrorCells or MeanCells
         The public cells of prediction and truth.
     counts : tuple of float
         The released numbers of records in them.
@@ -125,7 +127,7 @@ class ModelScore:
         The privacy statement of the release.
     """
 
-    cells: MarginCells | ClassCells | ErrorCells
+    cells: MarginCells | ClassCells | ErrorCells | MeanCells
     counts: tuple[float, ...]
     std: float
     labels: tuple[Any, ...]
@@ -143,7 +145,9 @@ class ModelScore:
 
     @cached_property
     def measures(self) -> tuple[run.Measure, ...]:
-        """AUC, log loss, accuracy and calibration of two classes; R2 and errors of numbers; fewer of more classes."""
+        """AUC, log loss, accuracy, calibration of two classes; R2 and errors of numbers; D2 and deviance of means."""
+        if isinstance(self.cells, MeanCells):
+            return run.measure_means(self.cells, self._released, self.std)
         if isinstance(self.cells, MarginCells):
             return run.measure_margins(self.cells, self._released, self.std)
         if isinstance(self.cells, ClassCells):
@@ -152,7 +156,12 @@ class ModelScore:
 
     @cached_property
     def calibration(self) -> tuple[run.CalibrationBin, ...]:
-        """How often the second class occurs, by tenths of its predicted probability; empty but for two classes."""
+        """How often the second class occurs, by tenths of its predicted probability, or means of targets by prediction.
+
+        Empty but for two classes and for means under a log link.
+        """
+        if isinstance(self.cells, MeanCells):
+            return run.calibrate_means(self.cells, self._released, self.std)
         return (
             run.calibrate_deciles(self.cells, self._released, self.std) if isinstance(self.cells, MarginCells) else ()
         )
@@ -189,6 +198,8 @@ class ModelScore:
 # ---- The metrics: which sums over records are released, and what is made of them.
 
 _MOST_ODDS = 10**15
+# Margins of most rows are within so many times the norm of the coefficients: entries of rows are at most the bound.
+_REACH = 2.0
 
 
 class Metric:
@@ -319,17 +330,19 @@ class MeanError(Metric):
 class AllMeasures(Metric):
     """One histogram of predictions and truth, from the features of a linear model of ours or any model's outputs.
 
-    Its cells are bins of predicted log-odds by class, or bins of the target by bins of the absolute error.
+    Its cells are bins of predicted log-odds by class, or bins of the target by bins of the absolute error, or under a
+    log link by bins of the prediction.
     """
 
     name = "all"
     counts = True
-    cells: MarginCells | ClassCells | ErrorCells
+    cells: MarginCells | ClassCells | ErrorCells | MeanCells
 
     def __init__(
         self, estimator: Any, classes: AnyArray | None = None, y_bounds: tuple[float, float] = DEFAULT_Y_BOUNDS
     ) -> None:
         super().__init__(estimator, classes, y_bounds)
+        self._family = family_of(_last_step(estimator))
         if not self.numeric and not hasattr(estimator, "predict_proba"):
             raise ParameterError(
                 "estimator",
@@ -337,7 +350,10 @@ class AllMeasures(Metric):
                 "a classifier with predict_proba where metric='all'",
                 "use metric='accuracy'",
             )
-        self.what = f"numbers of records by {'target and error' if self.numeric else 'prediction and class'}"
+        counted = "prediction and class"
+        if self.numeric:
+            counted = "prediction and target" if self._family.log_link else "target and error"
+        self.what = f"numbers of records by {counted}"
         self.linear = run.LinearOutputs.of_model(estimator) if _is_linear(estimator) else None
         self.n_outputs = None if self.linear is not None else self.classes.size if self.classes.size > 2 else 1
         self.divide(1, math.inf)
@@ -345,13 +361,27 @@ class AllMeasures(Metric):
     def divide(self, n_records: int, deviation: float) -> bool:
         """Fix the cells, of which there are more the more records there are and the less noise."""
         bins, n_classes = count_bins(n_records, deviation), int(self.classes.size)
-        if self.numeric:
+        if self.numeric and self._family.log_link:
+            power = self._family.deviance_power
+            self.cells = MeanCells.of_bins(
+                self.y_bounds, power, max(2, bins.numbers // 4 * 2), bins.numbers, self._reach
+            )
+        elif self.numeric:
             self.cells = ErrorCells.of_bins(self.y_bounds, bins.numbers, bins.errors)
         else:
             # Noise on a probability of next to nothing would be multiplied by its logarithm.
             edges = margin_edges(bins.probabilities, max(n_records, 1) if deviation > 0.0 else _MOST_ODDS)
             self.cells = MarginCells(edges) if n_classes == 2 else ClassCells(edges, n_classes)
         return True
+
+    @property
+    def _reach(self) -> tuple[float, float]:
+        """Where predicted logarithms of most records are, by the public coefficients of a linear model."""
+        if self.linear is None:
+            return -math.inf, math.inf
+        weights, bound = np.array(self.linear.weights)[:, 0], float(getattr(self.estimator, "_x_bound", 1.0))
+        reach = bound * min(float(np.abs(weights).sum()), _REACH * float(np.linalg.norm(weights)))
+        return self.linear.constants[0] - reach, self.linear.constants[0] + reach
 
     @property
     def n_values(self) -> int:
@@ -368,7 +398,8 @@ class AllMeasures(Metric):
         if self.linear is not None:
             return read_table(self.estimator, X, reset=False)
         if self.numeric:
-            return np.asarray(self.estimator.predict(X), dtype=np.float64).reshape(-1, 1)
+            predicted = np.asarray(self.estimator.predict(X), dtype=np.float64).reshape(-1, 1)
+            return np.log(predicted) if self._family.log_link else predicted
         probabilities = np.asarray(self.estimator.predict_proba(X), dtype=np.float64)
         logarithms: FloatArray = np.log(probabilities.reshape(-1, self.classes.size))
         return logarithms[:, 1:] - logarithms[:, :1] if self.classes.size == 2 else logarithms
@@ -425,6 +456,13 @@ def metric_of(estimator: Any, metric: str) -> Metric:
     return AllMeasures(estimator, y_bounds=error.y_bounds) if name == "all" else error
 
 
+def _last_step(estimator: Any) -> Any:
+    """The model at the end of a pipeline."""
+    while hasattr(estimator, "steps"):
+        estimator = estimator.steps[-1][1]
+    return estimator
+
+
 def unfitted_metric(estimator: Any, metric: str, labels: AnyArray | None) -> Metric:
     """One measure of a model that is still to be fitted; labels are None for a regressor."""
     known = LABEL_METRICS if labels is not None else ("auto", *NUMBER_METRICS)
@@ -436,9 +474,7 @@ def unfitted_metric(estimator: Any, metric: str, labels: AnyArray | None) -> Met
 
 def _bounds_of(estimator: Any) -> tuple[float, float]:
     """The public range of the target, as the certificate of a fit states it or else as a parameter."""
-    model = estimator
-    while hasattr(model, "steps"):
-        model = model.steps[-1][1]
+    model = _last_step(estimator)
     certificate = getattr(model, "certificate_", None)
     stated: Mapping[str, Any] = certificate.public if isinstance(certificate, Certificate) else {}
     y_bounds = stated.get("y_bounds", getattr(model, "y_bounds", None))
@@ -622,7 +658,8 @@ def private_score(
     ``metric="all"`` releases one histogram, the numbers of records by prediction and truth in public cells, and makes
     every measure of it, with an interval and beside its baseline (a ``ModelScore``): AUC, log loss, accuracy and
     calibration for two classes; accuracy, balanced accuracy and log loss for more; R2, mean absolute and mean squared
-    error for numbers. All of them together cost what one does.
+    error for numbers; D2, the mean deviance and calibration for counts and amounts under a log link, where predictions
+    far from all others count as the nearest of these. All of them together cost what one does.
 
     **Privacy.** (epsilon, 0)-DP under ``relation``, or (epsilon, delta)-DP where Gaussian noise deviates less. The sum,
     an integer, is released with two-sided geometric or rounded Gaussian noise (``data.sensitivity.error_sum``); for

@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from taciturn.core.rng import Stream
 from taciturn.core.validation import ONE, FloatArray, IndexArray, IntArray, NumberArray
-from taciturn.data.target import N_DECILES, ClassCells, ErrorCells, MarginCells, PredictionCells
+from taciturn.data.target import N_DECILES, ClassCells, ErrorCells, MarginCells, MeanCells, PredictionCells
 from taciturn.engines.interface import Block, Source
 from taciturn.methods.scores.plan import ScorePlan
 
@@ -258,7 +258,10 @@ def _predictions(block: Block) -> NumberArray:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationBin:
-    """A tenth of predicted probabilities: the share of the second class (None: left open by noise), a noisy count."""
+    """A tenth of predicted probabilities: the share of the second class (None: left open by noise), a noisy count.
+
+    Or a bin of predicted means, with the mean of the target in the place of the share.
+    """
 
     low: float
     high: float
@@ -518,3 +521,67 @@ def _unexplained(
     shift = total * float(counts @ corrections[0]), total * float(counts @ corrections[1])
     correction = shift[0] - shift[1] * top / bottom if bottom > 0.0 else 0.0
     return Ratio(top, bottom, error + total * errors, square + total * squares - 2.0 * first * target, correction)
+
+
+# ---- Measures of predicted means, of counts and of amounts, from the numbers of records by prediction and target.
+
+# Bins of a table of calibration.
+_MOST_CALIBRATED = 10
+
+
+def unit_deviance(targets: FloatArray, means: FloatArray, power: int) -> FloatArray:
+    """Twice the log-likelihood that a mean loses against the target itself: Poisson's for 1, the gamma law's for 2."""
+    ratios = targets / means
+    logarithms = np.log(np.maximum(ratios, 1e-300))
+    if power == 1:
+        losses: FloatArray = 2.0 * (np.where(targets > 0.0, targets * logarithms, 0.0) - (targets - means))
+    else:
+        losses = 2.0 * (ratios - 1.0 - logarithms)
+    return losses
+
+
+def measure_means(cells: MeanCells, counts: FloatArray, deviation: float) -> tuple[Measure, ...]:
+    """D2, mean deviance and calibration in the large, from counts with noise of a standard deviation.
+
+    The deviance of the best constant does not change with the constant, so that its noise counts cell by cell.
+    """
+    merged, groups = cells.coarser()
+    (means, targets), coarse = cells.numbers, merged.numbers[0][groups]
+    variances = cell_variances(counts, deviation)
+    low, high = cells.y_bounds
+    total = float(counts.sum())
+    constant = float(counts @ targets) / total if total > 0.0 else 0.0
+    constant = min(max(constant, max(low, 1e-9 * high)), high)
+    of_null = unit_deviance(targets, np.full(targets.size, constant), cells.power)
+    fine, rough = (unit_deviance(targets, each, cells.power) for each in (means, coarse))
+    null = mean_ratio(counts, of_null).measured("", variances, 0.0, math.inf, 0.0)
+    deviance = mean_ratio(counts, fine, rough)
+    left = Ratio(deviance.top, float(counts @ of_null), deviance.top_slopes, of_null, deviance.correction).measured(
+        "", variances, 0.0, math.inf, 1.0
+    )
+    gap = mean_ratio(counts, means - targets, coarse - targets)
+    return (
+        Measure("D2", 1.0 - left.value, 1.0 - left.upper, 1.0 - left.lower, 0.0, left.is_open),
+        deviance.measured("deviance", variances, 0.0, math.inf, null.value),
+        gap.measured("calibration in the large", variances, low - high, high - low, 0.0),
+    )
+
+
+def calibrate_means(cells: MeanCells, counts: FloatArray, deviation: float) -> tuple[CalibrationBin, ...]:
+    """The mean of the target by bins of its prediction, of which neighbours are put together."""
+    low, high = cells.y_bounds
+    means, targets = cells.numbers
+    step = -(-cells.n_means // _MOST_CALIBRATED)
+    found = []
+    for first in range(0, cells.n_means, step):
+        last = min(first + step, cells.n_means)
+        part = slice(first * cells.n_targets, last * cells.n_targets)
+        variances = cell_variances(counts[part], deviation)
+        ends = math.exp(cells.means[first]), math.exp(cells.means[last])
+        ratio = mean_ratio(counts[part], targets[part])
+        share = ratio.measured("", variances, low, high, 0.0)
+        predicted, value = math.sqrt(ends[0] * ends[1]), None
+        if not share.is_open:
+            predicted, value = min(max(float(counts[part] @ means[part]) / ratio.bottom, ends[0]), ends[1]), share.value
+        found.append(CalibrationBin(*ends, predicted, value, share.lower, share.upper, ratio.bottom))
+    return tuple(found)

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -15,8 +15,18 @@ from sklearn.utils.validation import _get_feature_names
 
 from taciturn.core.errors import ParameterError, WeakBudgetWarning
 from taciturn.core.rng import Stream
-from taciturn.core.validation import Invalid, check_choice, check_integer, check_real, check_truth
-from taciturn.engines.interface import OpenTable, Source
+from taciturn.core.validation import (
+    FloatArray,
+    Invalid,
+    check_choice,
+    check_integer,
+    check_positive,
+    check_real,
+    check_truth,
+)
+from taciturn.data.records import Measures
+from taciturn.data.target import DEFAULT_X_BOUND, NumberMap, positive_target
+from taciturn.engines.interface import OpenTable, Source, partitionwise
 from taciturn.methods import clipped_records
 from taciturn.methods.base import (
     PrivateClassifier,
@@ -24,9 +34,11 @@ from taciturn.methods.base import (
     PrivateRegressor,
     PublicFacts,
     number_or_auto,
+    warn_of_default_bounds,
     warn_of_weak_budget,
 )
 from taciturn.methods.diagnostics import warn_of_diagnoses
+from taciturn.methods.families import FAMILIES, Family
 from taciturn.methods.inference.plan import InferencePlan, plan_inference, plan_tall
 from taciturn.methods.inference.run import InferenceResult, run_inference
 from taciturn.methods.inference.summary import FIXED_COLUMNS, INFERRED, InferringModel
@@ -56,6 +68,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
     columns: Any
     method: Strategy
     row_bound: float | Auto
+    weight_bound: float | None
 
     persons_refused = None
     partitions_refused = None
@@ -74,11 +87,66 @@ class SparseModel(InferringModel, PrivateLinearModel):
                 raise ParameterError(
                     "method", "one-shot", "two-phase or auto for a number of features that is chosen", "give n_nonzero"
                 )
+        if self.weight_bound is not None:
+            check_positive(weight_bound=self.weight_bound)
         if number_or_auto(row_bound=self.row_bound) is not None:
             check_real(self._x_bound / 64.0, math.inf, closed="left", row_bound=self.row_bound)
         check_choice(("columns", "variables"), select=self.select)
         self._check_groups()
         self._check_inference()
+
+    def fit(self, X: Any, y: Any = None, persons: Any = None, sample_weight: Any = None, exposure: Any = None) -> Self:
+        """Fit the model: validate public facts, plan, reserve, read, run, certify.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), dask array or data frame, or open table
+            The features; an open table has its target, persons, weights and exposures with it.
+        y : array-like of shape (n_samples,)
+            The target: numbers for a regressor, labels of any type for a classifier. None for an open table.
+        persons : array-like of shape (n_samples,), default=None
+            The key of the person that each row is about, where a person may have several rows: the guarantee is then
+            for all rows of a person together, and each person counts once. A row without a key is a null row. None:
+            every row is a record of its own.
+        sample_weight : array-like of shape (n_samples,), default=None
+            By how much the loss of each row counts, from 0 to ``weight_bound``. **A row's weight must be a function of
+            that row and of public facts alone**, as inverse sampling probabilities are; raked, calibrated, normalised
+            or estimated weights are not, and void the guarantee. A row without a usable weight is treated as
+            ``invalid`` says. None: every row counts the same.
+        exposure : array-like of shape (n_samples,), default=None
+            For how long, or of how many, each count is: the mean is the exposure times that of an exposure of one.
+            From 0 to ``exposure_bound``, under a log link. A row with an exposure of 0 adds nothing.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
+        """
+        return self._fit(X, y, persons, sample_weight, exposure)
+
+    @property
+    def _largest_exposure(self) -> float | None:
+        """The public bound on exposures; None where the mean has none."""
+        return None
+
+    def _measures(self, X: Any, sample_weight: Any, exposure: Any) -> Measures | None:
+        stated = isinstance(X, OpenTable)
+        if stated:
+            X.add_measures(sample_weight, exposure)
+        weighted = X.has_weight if stated else sample_weight is not None
+        exposed = X.has_exposure if stated else exposure is not None
+        if exposed and self._largest_exposure is None:
+            raise ParameterError(
+                "exposure_bound", None, "a public upper bound on exposures, for a log link", "give the largest there is"
+            )
+        if weighted and self.weight_bound is None:
+            warn_of_default_bounds("weight_bound")
+        if not weighted and not exposed:
+            return None
+        return Measures(
+            (DEFAULT_X_BOUND if self.weight_bound is None else float(self.weight_bound)) if weighted else None,
+            self._largest_exposure if exposed else None,
+        )
 
     def _check_groups(self) -> None:
         """Raise ParameterError for groups of another form, or that nothing would be chosen by."""
@@ -161,9 +229,11 @@ class SparseModel(InferringModel, PrivateLinearModel):
             residual_clip=self._given_clip(),
             huber=self._huber,
             columns=facts.columns,
+            weighted=facts.weighted,
+            exposed=facts.exposed,
             variables=facts.variables,
         )
-        if isinstance(plan, SparsePlan) and self.method == "auto":
+        if isinstance(plan, SparsePlan) and self.method == "auto" and not plan.log_link:
             plan = plan_tall(plan) or plan
         start = plan.start if isinstance(plan, InferencePlan) else plan
         if start.problem.n_records < start.enough_records:
@@ -205,6 +275,9 @@ class SparseModel(InferringModel, PrivateLinearModel):
         }
         if facts.columns is not None:
             described["columns"] = list(facts.columns)
+        if facts.measures is not None:
+            bounds = {"weight_bound": facts.measures.weight_bound, "exposure_bound": facts.measures.exposure_bound}
+            described |= {name: bound for name, bound in bounds.items() if bound is not None}
         if facts.variables is not None:
             described |= {"select": self.select, "variables": max(facts.variables) + 1}
         if isinstance(plan, InferencePlan) and not plan.errors:
@@ -238,7 +311,9 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     by private gradient descent whose clips open as the budget grows, so that ``coef_`` and ``intercept_`` converge to
     the least-squares coefficients on their columns; without privacy they are these. With ``loss="huber"`` residuals
     beyond ``residual_clip`` count as if they were that large at every budget, and the limit is Huber's M-estimate: for
-    targets with errors in their tails, whose mean is not of interest.
+    targets with errors in their tails, whose mean is not of interest. With ``loss="poisson"`` or ``"gamma"`` the
+    logarithm of the mean is linear, for counts and for positive amounts: :math:`\sum_i e^{z_i} - y_i z_i` or
+    :math:`\sum_i z_i + y_i e^{-z_i}` with :math:`z_i = x_i^\top w + b` is minimised, and ``predict`` gives means.
 
     Strategies follow from public facts. *Whitened*: with very many records per column, and nothing to choose, a few
     Newton steps in coordinates in which columns are uncorrelated, as with ``inference=True``; collinear columns get the
@@ -261,10 +336,11 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     %(gaussian_budget)s
     %(y_bounds)s
     %(sparse)s
-    loss : {"squared", "huber"}, default="squared"
+    loss : {"squared", "huber", "poisson", "gamma"}, default="squared"
         "squared": least squares. "huber": residuals beyond ``residual_clip`` count as if they were that large, and
         ``coef_`` estimates the coefficients of Huber's loss with that threshold, which differ from least squares
-        where errors are skewed or long-tailed.
+        where errors are skewed or long-tailed. "poisson": counts, with ``y_bounds=(0, most)``; exponentials of
+        ``coef_`` are rate ratios. "gamma": positive amounts, with ``y_bounds=(least, most)``; they are ratios of means.
     %(row_bound_median)s
         Rows of columns that were selected privately get quantiles of their own in any case.
     residual_clip : float or "auto", default="auto"
@@ -273,6 +349,10 @@ class SparseRegressor(PrivateRegressor, SparseModel):
         from its mean, for the squared loss measured again at a first fit.
     %(fit_intercept)s
         The columns and the target are centred too.
+    %(weight_bound)s
+    exposure_bound : float, default=None
+        Public upper bound on exposures, which are trimmed to it; ``fit(..., exposure=...)`` needs it. Predictions are
+        then means of an exposure of one.
     %(inference)s
     %(invalid)s
     %(random_state)s
@@ -316,6 +396,8 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     row_bound: float | Auto = "auto"
     residual_clip: float | Auto = "auto"
     fit_intercept: bool = True
+    weight_bound: float | None = None
+    exposure_bound: float | None = None
     columns: Any = None
     inference: bool = False
     confidence_level: float = 0.95
@@ -326,7 +408,15 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         super().check_parameters()
-        check_choice(("squared", "huber"), loss=self.loss)
+        check_choice(tuple(FAMILIES), loss=self.loss)
+        if self.exposure_bound is not None:
+            check_positive(exposure_bound=self.exposure_bound)
+            if not self._family.log_link:
+                raise ParameterError(
+                    "exposure_bound", self.exposure_bound, f"None for loss={self.loss!r}", "leave it out"
+                )
+        if self._family.log_link and number_or_auto(residual_clip=self.residual_clip) is not None:
+            raise ParameterError("residual_clip", self.residual_clip, f"auto for loss={self.loss!r}", "leave it out")
         clip = self._mapped_clip()
         if clip is not None and not _LEAST_CLIP <= clip <= _MOST_CLIP:
             low, high = _LEAST_CLIP * self._target_unit, _MOST_CLIP * self._target_unit
@@ -334,8 +424,61 @@ class SparseRegressor(PrivateRegressor, SparseModel):
                 "residual_clip", self.residual_clip, f"a number from {low:g} to {high:g}", "give one within y_bounds"
             )
 
+    @property
+    def _family(self) -> Family:
+        return FAMILIES[self.loss]
+
     def _given_clip(self) -> float | None:
         return self._mapped_clip()
+
+    def _loss(self, facts: PublicFacts) -> tuple[Any, int]:
+        if not self._family.log_link:
+            return super()._loss(facts)
+        self._family.check_bounds(self._y_bounds)
+        return self._family.link_loss(self._y_bounds, self._largest_exposure or 1.0), 1
+
+    @property
+    def _largest_exposure(self) -> float | None:
+        return None if self.exposure_bound is None else float(self.exposure_bound)
+
+    @property
+    def _target_unit(self) -> float:
+        # Margins of a log link have no unit.
+        return 1.0 if self._family.log_link else super()._target_unit
+
+    def _target_map(self, facts: PublicFacts) -> NumberMap:
+        if not self._family.log_link:
+            return super()._target_map(facts)
+        return NumberMap(partial(positive_target, y_bounds=self._y_bounds))
+
+    def _set_coefficients(self, weights: FloatArray) -> None:
+        if not self._family.log_link:
+            super()._set_coefficients(weights)
+            return
+        self.coef_ = weights[0, :-1] / self._x_bound
+        self.intercept_ = float(weights[0, -1])
+        self.support_ = self.coef_ != 0.0
+
+    @partitionwise
+    def predict(self, X: Any) -> FloatArray:
+        """Predictions in the units of y, clipped to ``y_bounds_``; means of an exposure of one, if there are any."""
+        margins = self._margins(X).ravel()
+        if not self._family.log_link:
+            return np.clip(margins, *self.y_bounds_)
+        least, most = self._family.least_mean(self.y_bounds_), self.y_bounds_[1]
+        if self._largest_exposure is not None:
+            # The rate of a short exposure may be large.
+            least, most = least / self._largest_exposure, math.inf
+        return np.exp(np.clip(margins, math.log(least), math.log(most)))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R2 of the predictions, or D2, the share of the deviance that they explain, under a log link.
+
+        It is computed from these records as it is: :func:`taciturn.private_score` adds noise.
+        """
+        if not self._family.log_link:
+            return float(super().score(X, y, sample_weight))
+        return self._family.explained_deviance(np.asarray(y, dtype=np.float64), self.predict(X), sample_weight)
 
     def _described(self, plan: _Plan, facts: PublicFacts) -> dict[str, Any]:
         return super()._described(plan, facts) | {"loss": self.loss, "residual_clip": self.residual_clip}
@@ -379,6 +522,7 @@ class SparseClassifier(PrivateClassifier, SparseModel):
         Rows of columns that were selected privately get quantiles of their own in any case.
     %(fit_intercept)s
         The columns and the target are centred too.
+    %(weight_bound)s
     %(inference)s
     %(invalid)s
     %(random_state)s
@@ -419,6 +563,7 @@ class SparseClassifier(PrivateClassifier, SparseModel):
     method: Strategy = "auto"
     row_bound: float | Auto = "auto"
     fit_intercept: bool = True
+    weight_bound: float | None = None
     columns: Any = None
     inference: bool = False
     confidence_level: float = 0.95

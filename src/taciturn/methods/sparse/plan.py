@@ -7,7 +7,7 @@ and the Gaussian parameter :math:`\mu` of the budget. What counts is :math:`\var
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import check_integer
 from taciturn.data.sensitivity import MOST_PRIVATE_ROWS
-from taciturn.losses import HuberLoss, Loss
+from taciturn.losses import HuberLoss, LogLinkLoss, Loss
 from taciturn.methods.descent import DescentRule, rule_for_labels, rule_for_numbers
 from taciturn.methods.schedule import Problem
 from taciturn.privacy.budget import Budget
@@ -92,6 +92,13 @@ class _Tuning:
     # Derivatives of rows that are this much shorter than R are clipped as theirs are.
     short_row: float = 8.0
     most_residual: float = 16.0
+    # Steps under a log link reckon with a curvature of so many times that at the mean, where steep directions are those
+    # of large means.
+    log_link_curvature: float = 2.0
+    noiseless_log_link_curvature: float = 4.0
+    # Derivatives of skewed targets are measured by a quantile in the tail, which for normal ones is so many medians.
+    tail_quantile: float = 0.95
+    tail_in_medians: float = 2.9
 
     # ---- the number of nonzero coefficients: share of the budget, and ratio of neighbouring candidates
     size_share: float = 0.06
@@ -164,11 +171,16 @@ class _Tuning:
     # Descents that were shorter than this leave weights that are too short in proportion.
     short_time: float = 3.0
     least_square: float = 0.01
+    # Under a log link: the least room of derivatives, and the largest curvature in units of that at the mean.
+    least_skewed_room: float = 4.0
+    most_curvature: float = 4.0
+    least_mean_curvature: float = 0.2
     least_margin_bins: int = 12
     most_margin_bins: int = 40
 
     # ---- releases before the descents: shares of the budget
     norm_share: float = 0.02
+    weight_share: float = 0.01
     clipped_share: float = 0.01
     centre_norm_share: float = 0.015
     centre_share: float = 0.04
@@ -238,7 +250,9 @@ class SparsePlan:
     budget. ``chooses_n_nonzero``: the number of nonzero coefficients is chosen privately, and the strategy's is a
     guess. With fewer than ``enough_records`` a fit may be worse than a constant. ``columns`` are those that the
     caller fixed, in increasing order (None: all may be used). ``variables`` are the numbers of the variables, from 0,
-    that features are of and that are chosen as a whole (None: each feature by itself).
+    that features are of and that are chosen as a whole (None: each feature by itself). Records are ``weighted`` or
+    ``exposed``: the sum of their weights stands for their number as soon as it is released, and means are those per
+    exposure.
     """
 
     ordered: ClassVar[bool] = True
@@ -253,6 +267,8 @@ class SparsePlan:
     chooses_n_nonzero: bool
     enough_records: int
     columns: tuple[int, ...] | None = None
+    weighted: bool = False
+    exposed: bool = False
     variables: tuple[int, ...] | None = None
 
     @property
@@ -265,14 +281,26 @@ class SparsePlan:
         """Whether targets are numbers."""
         return not self.problem.loss.labelled
 
-    def loss_at(self, derivative_bound: float) -> Loss:
-        """The loss of a record whose derivative is clipped to ``derivative_bound``."""
-        return HuberLoss(derivative_bound) if self.regression else self.problem.loss
+    @property
+    def log_link(self) -> bool:
+        """Whether margins are logarithms of means."""
+        return self.problem.loss.log_link
+
+    def counting(self, n_records: int) -> SparsePlan:
+        """The same plan for another number of records."""
+        return replace(self, problem=replace(self.problem, n_rows=n_records))
+
+    def loss_at(self, derivative_bound: float, unit: float = 1.0) -> Loss:
+        """The loss of a record whose derivative is clipped to ``derivative_bound``; ``unit`` is a mean of targets."""
+        loss = self.problem.loss
+        if isinstance(loss, LogLinkLoss):
+            return loss.in_units_of(unit)
+        return HuberLoss(derivative_bound) if self.regression else loss
 
     def rule(self, mu: float, width: int, *, selects: bool = False) -> DescentRule:
         """Clips and time of a descent that spends a Gaussian parameter on so many columns, or selects some of them."""
         if self.regression:
-            return rule_for_numbers(self.problem.n_records, mu, width)
+            return rule_for_numbers(self.problem.n_records, mu, width, skewed=self.log_link)
         return rule_for_labels(self.problem.n_records, mu, width, selects=selects)
 
     @property
@@ -295,6 +323,8 @@ def plan_sparse(
     residual_clip: float | None,
     huber: bool = False,
     columns: tuple[int, ...] | None = None,
+    weighted: bool = False,
+    exposed: bool = False,
     variables: tuple[int, ...] | None = None,
 ) -> SparsePlan:
     """Plan a fit of the default model by one of :data:`METHODS`; other parameters are those of :class:`SparsePlan`.
@@ -327,6 +357,8 @@ def plan_sparse(
         chooses_n_nonzero=chooses,
         enough_records=math.ceil(_LEAST_INFORMATION / mu),
         columns=columns,
+        weighted=weighted,
+        exposed=exposed,
         variables=variables,
     )
 

@@ -14,10 +14,12 @@ from scipy.stats import entropy
 from taciturn.core.rng import Stream
 from taciturn.core.validation import ONE, BoolArray, FloatArray, IndexArray, IntArray
 from taciturn.engines.interface import Source
+from taciturn.losses import LogLinkLoss
 from taciturn.methods import sums as tasks
 from taciturn.methods.clipped_records import Clipping
 from taciturn.methods.descent import (
     LEAST_CLIP,
+    LEAST_SKEWED_CLIP,
     MOST_STEPS,
     Constraint,
     Damping,
@@ -68,8 +70,8 @@ class ColumnModel:
     """Columns that are still in (None for all), where they are centred, their weights and margins of the constant.
 
     ``target_mean`` is taken from a numeric target, in lattice units. ``size`` is how large residuals are, 1 for labels;
-    ``gram`` was released for these columns; ``noise`` is the law of the errors of weights and constants, the latter as
-    a last column.
+    ``unit`` is a mean of the target, in units of which derivatives are under a log link. ``gram`` was released for
+    these columns; ``noise`` is the law of the errors of weights and constants, the latter as a last column.
     """
 
     columns: IndexArray | None
@@ -81,6 +83,7 @@ class ColumnModel:
     gram: Gram | None = None
     n_steps: int = 0
     noise: WeightNoise | None = None
+    unit: float = 1.0
 
     @property
     def n_columns(self) -> int:
@@ -173,7 +176,8 @@ class Descent:
 
     def clipping(self, model: ColumnModel, bound: float, derivative_bound: float) -> Clipping:
         """Records whose rows have norms of up to a bound, the constant's entry included."""
-        problem, loss, row_squared = self.plan.problem, self.plan.loss_at(derivative_bound), _squared_in_lattice(bound)
+        problem, row_squared = self.plan.problem, _squared_in_lattice(bound)
+        loss = self.plan.loss_at(derivative_bound, model.unit)
         width = model.n_columns + problem.intercept
         entry = min(max(1, round(math.sqrt(row_squared / width))), ONE) if problem.intercept else 0
         return Clipping(
@@ -208,7 +212,7 @@ class Descent:
         """
         plan, p = self.plan, model.n_columns + self.plan.problem.intercept
         n_rows = plan.problem.n_records
-        smoothness = plan.loss_at(1.0).smoothness
+        smoothness = self._step_curvature(model)
         usual = smoothness * self._curved_share(model, rule)
         largest = TUNING.long_rows * n_rows * bound**2
         private, steps = self.releases.private, math.inf
@@ -241,10 +245,17 @@ class Descent:
         unclear = gram.noise / np.maximum(clear + gram.noise, 1e-300)
         return _Curvature(smoothness * ridge, expected, unclear, kept, vectors), gram
 
+    def _step_curvature(self, model: ColumnModel) -> float:
+        """The curvature of a record's loss that steps reckon with: the largest, or a usual one under a log link."""
+        if not self.plan.log_link:
+            return self.plan.loss_at(1.0).smoothness
+        return TUNING.log_link_curvature if self.releases.private else TUNING.noiseless_log_link_curvature
+
     def _curved_share(self, model: ColumnModel, rule: DescentRule) -> float:
         """About the curvature that clips and nearly certain labels leave, as a share of the largest."""
         if self.plan.regression:
-            return float(erf(TUNING.normal_median * rule.clip / math.sqrt(2.0)))
+            share = float(erf(TUNING.normal_median * rule.clip / math.sqrt(2.0)))
+            return share / self._step_curvature(model)
         margins = model.constants if self.plan.problem.n_outputs > 1 else np.append(0.0, model.constants)
         most = float(softmax(margins).max())
         return min(rule.clip, 1.0) * TUNING.fitted_curvature * 4.0 * most * (1.0 - most)
@@ -259,7 +270,8 @@ class Descent:
         known = path.curvature.directions is not None
         n_entries = plan.problem.n_records * p / part if known else 1.0
         steps = step_rule(part * path.time * path.curvature.largest, n_entries)
-        derivative_bound = self._largest_derivative(rule, model.size)
+        most = plan.loss_at(1.0, model.unit).lipschitz(math.inf) if plan.log_link else math.inf
+        derivative_bound = min(self._largest_derivative(rule, model.size), most)
         clip = min(rule.clip * (model.size if plan.regression else derivative_bound), derivative_bound)
         clipping = self.clipping(model, bound, derivative_bound)
         n_values = plan.problem.n_outputs * p
@@ -315,7 +327,7 @@ class Descent:
             return math.sqrt(self.plan.loss_at(1.0).squared_l2_factor)
         if self.plan.huber:
             return size
-        most = TUNING.most_residual
+        most = math.inf if self.plan.log_link else TUNING.most_residual
         return min(TUNING.short_row * rule.clip * size, most) if self.releases.private else most
 
     def _measure(self, model: ColumnModel, bound: float, share: float) -> ColumnModel:
@@ -323,9 +335,12 @@ class Descent:
         clipping = self.clipping(model, bound, TUNING.most_residual)
         clipping = replace(clipping, product_bound=1)
         residuals = tasks.ResidualMagnitudes(clipping, model.coefficients(clipping.constant))
-        what = "the median magnitude of residuals"
         typical = TUNING.usual_gain * model.size
-        size = self.releases.quantile(what, share, residuals, *TUNING.residual_grid, typical=typical)
+        if self.plan.log_link:
+            size = _tail_size(self.plan, self.releases, "residuals", share, residuals, model.unit, typical)
+        else:
+            what = "the median magnitude of residuals"
+            size = self.releases.quantile(what, share, residuals, *TUNING.residual_grid, typical=typical)
         return replace(model, size=min(size, model.size))
 
 
@@ -663,11 +678,14 @@ def recalibrate(descent: Descent, model: ColumnModel, share: float, start: Float
     margins = tasks.MarginMagnitudes(clipping, coefficients)
     large = descent.releases.quantile(
         "a large magnitude of margins", first * share, margins, *TUNING.margin_grid,
-        quantile=TUNING.margin_quantile, typical=2.0 * model.size,
+        quantile=TUNING.margin_quantile, typical=2.0 if plan.log_link else 2.0 * model.size,
     )  # fmt: skip
     pivot, rest = float(start[0]), (1.0 - first) * share
     step = _Step(descent, clipping, coefficients, TUNING.margin_reach * large, rest, model, pivot)
-    slope, shift = step.for_numbers(descent.mu) if plan.regression else step.for_labels(descent.mu)
+    if plan.log_link:
+        slope, shift = step.for_means(descent.mu)
+    else:
+        slope, shift = step.for_numbers(descent.mu) if plan.regression else step.for_labels(descent.mu)
     slope = min(max(slope, TUNING.least_slope), TUNING.most_slope)
     return replace(model, weights=model.weights * slope, constants=model.constants + shift)
 
@@ -758,6 +776,36 @@ class _Step:
         step = np.linalg.solve(hessian + np.diag(ridge), gradient)
         return 1.0 - float(step[0]) / reach, -float(step[1])
 
+    def for_means(self, mu: float) -> tuple[float, float]:
+        """Slope and constant under a log link, exact where margins are normal.
+
+        Means times exp(d u) for margins u have moments m + d v, where m and v are mean and variance of u weighted by
+        means, as targets have.
+        """
+        n_rows, size, reach = self.descent.plan.problem.n_records, self.model.size, self.reach
+        usual = max(TUNING.usual_room, 0.5 * mu * math.sqrt(self.share * n_rows))
+        room = max(TUNING.least_skewed_room, min(n_rows * mu / 100.0, usual))
+        clip, most = min(room * size, self.clipping.loss.lipschitz(math.inf)), TUNING.most_curvature
+
+        def moments(unit: int) -> tasks.CurvedMoments:
+            return tasks.CurvedMoments(self.clipping, self.coefficients, reach, clip, most, unit)
+
+        what = "moments of margins, derivatives and curvatures"
+        sums, deviation = self.descent.releases.moments(what, self.share, moments, 5)
+        (missed_margin, missed), noise = (math.sqrt(5.0) * clip * sums[:2]).tolist(), math.sqrt(5.0) * clip * deviation
+        squares, products, total = (math.sqrt(5.0) * most * sums[2:]).tolist()
+        total = max(total, TUNING.least_mean_curvature * n_rows)
+        mean = min(max(products / total, -1.0), 1.0)
+        variance = max(squares / total - mean**2, TUNING.least_square)
+        # What targets add up to, over what means do.
+        ratio = min(max(1.0 - missed / total, 1.0 / TUNING.most_curvature), TUNING.most_curvature)
+        tilt = ((products - missed_margin) / (total * ratio) - mean) / variance
+        prior, error = TUNING.slope_prior * reach, noise / (total * variance)
+        tilt *= prior**2 / (prior**2 + error**2)
+        error = noise / total
+        level = math.log(ratio) * TUNING.constant_prior**2 / (TUNING.constant_prior**2 + error**2)
+        return 1.0 + tilt / reach, level - tilt * mean - 0.5 * tilt**2 * variance
+
     def for_labels(self, mu: float) -> tuple[float, float]:
         """Logistic regression on binned margins: the slope, and what is added to the constant.
 
@@ -803,22 +851,41 @@ class _Step:
 # The target's mean and size, the columns that go on, and their means.
 
 
+def count_weights(plan: SparsePlan, releases: Releases, share: float) -> SparsePlan:
+    """The plan with a released sum of weights for the number of records, where they are weighted."""
+    if not plan.weighted:
+        return plan
+    sums, deviation = releases.mean("the sum of weights", share, tasks.WeightSum(plan.loss_at(1.0)), 1, 1)
+    n_rows = plan.problem.n_records
+    return plan.counting(min(max(round(float(sums[0]) - deviation), 1), n_rows))
+
+
 def release_target_mean(plan: SparsePlan, releases: Releases, mu: float) -> tuple[int, FloatArray]:
-    """The noisy mean of a numeric target in lattice units, and the margins that a constant starts from."""
+    """The noisy mean of a numeric target in lattice units, and the margins that a constant starts from.
+
+    Under a log link the mean is not taken from the target, and the constant's margin is its logarithm.
+    """
     if not plan.problem.intercept:
         return 0, np.zeros(plan.problem.n_outputs)
     share = least_share(plan.problem.n_records, mu, 10.0, 0.015, 0.1)
     if not plan.regression:
         return 0, _log_odds(plan, releases, share)
+    if plan.log_link:
+        return 0, _log_mean(plan, releases, share)
     means, deviation = _target_mean(plan, releases, share)
     clear = abs(means[0]) > TUNING.clear_mean * deviation
     return round(float(np.clip(means[0], -1.0, 1.0)) * ONE) if clear else 0, np.zeros(1)
 
 
-def release_constant(plan: SparsePlan, releases: Releases, share: float) -> FloatArray:
-    """The best constant: the mean of a numeric target, shrunk by what its noise adds, or log-odds of the classes."""
+def release_constant(plan: SparsePlan, releases: Releases, share: float, exposure: float | None = None) -> FloatArray:
+    """The best constant: the mean of a numeric target, shrunk by what its noise adds, or log-odds of the classes.
+
+    Under a log link it is the logarithm of the mean, for an ``exposure`` of one; that of records is known already.
+    """
     if not plan.regression:
         return _log_odds(plan, releases, share)
+    if plan.log_link:
+        return _log_mean(plan, releases, share, exposure)
     means, deviation = _target_mean(plan, releases, share)
     mean = float(np.clip(means[0], -1.0, 1.0)) if plan.problem.intercept else 0.0
     return np.array([mean * max(0.0, 1.0 - deviation**2 / max(mean**2, 1e-300))])
@@ -829,6 +896,56 @@ def _target_mean(plan: SparsePlan, releases: Releases, share: float) -> tuple[Fl
     means, deviation = releases.mean(what, share, tasks.TargetSum(), 1, plan.problem.n_records)
     releases.diagnose(diagnose_mean(what, float(means[0]), deviation))
     return means, deviation
+
+
+def _log_mean(plan: SparsePlan, releases: Releases, share: float, exposure: float | None = None) -> FloatArray:
+    """The margin of the mean under a log link, that of an upper bound where noise hides the mean."""
+    loss = plan.loss_at(1.0)
+    if exposure is None and plan.exposed:
+        share *= 0.5
+        exposure = mean_exposure(plan, releases, share)
+    means, deviation = _target_mean(plan, releases, share)
+    if not plan.problem.intercept or not isinstance(loss, LogLinkLoss):
+        return np.zeros(1)
+    mean = max(float(means[0]), TUNING.clear_mean * deviation, math.exp(loss.least))
+    return np.array([math.log(min(mean, 1.0) / (exposure or 1.0)) + loss.offset])
+
+
+def mean_exposure(plan: SparsePlan, releases: Releases, share: float) -> float:
+    """The noisy mean of exposures over their bound, no less than its noise."""
+    terms = tasks.WeightSum(plan.loss_at(1.0), exposures=True)
+    means, deviation = releases.mean("the mean exposure", share, terms, 1, plan.problem.n_records)
+    return min(max(float(means[0]), TUNING.clear_mean * deviation, 1e-3), 1.0)
+
+
+def mean_unit(plan: SparsePlan, start: FloatArray) -> float:
+    """The mean of the target that a constant predicts under a log link, as a share of its range; 1 for other links.
+
+    Where records have exposures it is that of the largest one, which is no smaller than the mean of the target.
+    """
+    loss = plan.loss_at(1.0)
+    return float(loss.means(start)[0]) if isinstance(loss, LogLinkLoss) else 1.0
+
+
+def _tail_size(
+    plan: SparsePlan,
+    releases: Releases,
+    what: str,
+    share: float,
+    magnitudes: tasks.RowStatistic,
+    unit: float,
+    typical: float,
+) -> float:
+    """How large derivatives under a log link are, by a quantile in their tail, in what are medians of normal ones."""
+    loss, medians = plan.loss_at(1.0, unit), TUNING.tail_in_medians
+    if not isinstance(loss, LogLinkLoss):
+        raise TypeError("tails are for targets under a log link")
+    largest = max(loss.lipschitz(math.inf), 1.0)
+    found = releases.quantile(
+        f"a large quantile of the magnitude of {what}", share, magnitudes, TUNING.residual_grid[0], largest,
+        quantile=TUNING.tail_quantile, typical=min(medians * typical, largest),
+    )  # fmt: skip
+    return max(found / medians, loss.least_size(unit))
 
 
 def _log_odds(plan: SparsePlan, releases: Releases, share: float) -> FloatArray:
@@ -853,14 +970,17 @@ def _log_odds(plan: SparsePlan, releases: Releases, share: float) -> FloatArray:
     return centred
 
 
-def residual_size(plan: SparsePlan, releases: Releases, target_mean: int, mu: float) -> float:
+def residual_size(plan: SparsePlan, releases: Releases, target_mean: int, mu: float, unit: float = 1.0) -> float:
     """How large residuals are at first: a public number, the private median magnitude of the target, 1 for labels."""
     if not plan.regression:
         return 1.0
     if plan.residual_clip is not None:
         return plan.residual_clip
-    what, magnitudes = "the median magnitude of the target", tasks.TargetMagnitudes(target_mean)
     share = least_share(plan.problem.n_records, mu, 8.0, 0.02, 0.1)
+    if plan.log_link:
+        mean = max(1, round(unit * ONE))
+        return _tail_size(plan, releases, "the target", share, tasks.TargetMagnitudes(mean, mean), unit, 1.0)
+    what, magnitudes = "the median magnitude of the target", tasks.TargetMagnitudes(target_mean)
     ceiling = Ceiling("target", plan.problem.n_records)
     least, typical = TUNING.least_target, TUNING.typical_size
     size = releases.quantile(what, share, magnitudes, least, 1.0, typical=typical, ceiling=ceiling)
@@ -879,9 +999,10 @@ def _clip_records(
     derivative_bound: float,
     weight: int,
     target_mean: int = 0,
+    unit: float = 1.0,
 ) -> Clipping:
     """Records with rows clipped to a bound, without a constant column."""
-    loss, problem, row_squared = plan.loss_at(derivative_bound), plan.problem, _squared_in_lattice(bound)
+    loss, problem, row_squared = plan.loss_at(derivative_bound, unit), plan.problem, _squared_in_lattice(bound)
     d = problem.n_features if columns is None else columns.size
     return Clipping(
         columns, d, loss, problem.n_outputs, row_squared, 0, weight, derivative_bound, target_mean=target_mean
@@ -908,8 +1029,11 @@ def screen_columns(
     k = strategy.n_screened
     if k is None:
         return None, False
-    derivative_bound = TUNING.screening_clip * size if releases.private else 16.0
-    loss, norm = plan.loss_at(derivative_bound), plan.row_bound
+    derivative_bound, unit = TUNING.screening_clip * size if releases.private else 16.0, mean_unit(plan, start)
+    if plan.log_link:
+        largest = plan.loss_at(1.0, unit).lipschitz(math.inf)
+        derivative_bound = min(LEAST_SKEWED_CLIP * size, largest) if releases.private else largest
+    loss, norm = plan.loss_at(derivative_bound, unit), plan.row_bound
     if norm is None:
         norms, what = tasks.RowNorms(loss, None, one_pass=True), "the median row norm"
         norm = releases.row_norm(what, TUNING.norm_share, norms, math.sqrt(d), ceiling=_ceiling(plan, d))
@@ -932,7 +1056,7 @@ def screen_columns(
     elif not final and kept < TUNING.few_entries and n_choices > 3 * more and not gumbel_is_smaller(more):
         k, share = more, TUNING.share_of_few
     if gumbel_is_smaller(k):
-        clipping = _clip_records(plan, None, 1.0, derivative_bound, ONE, target_mean)
+        clipping = _clip_records(plan, None, 1.0, derivative_bound, ONE, target_mean, unit)
         weight = ONE if plan.problem.n_outputs == 1 else 2 * ONE
         correlations = tasks.EntryCorrelationSum(clipping, start, entry)
         what = f"{k:,} of {d:,} columns" if numbers is None else f"{k:,} of {n_choices:,} variables"
@@ -940,7 +1064,7 @@ def screen_columns(
         return np.sort(places) if numbers is None else np.flatnonzero(np.isin(numbers, places)), final
     what = f"correlations of {d:,} columns with the target"
     weight, noise = releases.noise(loss, _squared_in_lattice(norm), what, share, plan.problem.n_outputs * d)
-    clipping = _clip_records(plan, None, norm, derivative_bound, weight, target_mean)
+    clipping = _clip_records(plan, None, norm, derivative_bound, weight, target_mean, unit)
     sums = releases.noisy_sums(tasks.CorrelationSum(clipping, start), noise)
     if numbers is None:
         return heaviest_columns(sums, k), final
@@ -1015,15 +1139,18 @@ class SparseRun:
 
     def fit(self) -> ColumnModel:
         """Spend the budget, and return the model."""
-        plan, releases = self.plan, self.releases
+        self.plan = plan = count_weights(self.plan, self.releases, TUNING.weight_share)
+        releases, self.descent = self.releases, replace(self.descent, plan=plan)
         if plan.strategy.method == "constant":
             return self._constant(1.0)
         target_mean, start = release_target_mean(plan, releases, self._budget.mu)
-        size = residual_size(plan, releases, target_mean, self._budget.mu)
+        unit = mean_unit(plan, start)
+        size = residual_size(plan, releases, target_mean, self._budget.mu, unit)
         columns, final = self._columns(target_mean, start, size)
         centre = column_centre(plan, releases, columns, self._budget.mu)
         n_columns = plan.problem.n_features if columns is None else columns.size
-        model = ColumnModel(columns, centre, np.zeros((plan.problem.n_outputs, n_columns)), start, target_mean, size)
+        weights = np.zeros((plan.problem.n_outputs, n_columns))
+        model = ColumnModel(columns, centre, weights, start, target_mean, size, unit=unit)
         descent = self.descent
         recalibration = recalibration_share(plan, self._budget.mu)
         if plan.strategy.method == "two-phase" and not final:

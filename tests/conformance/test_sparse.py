@@ -78,7 +78,7 @@ def test_public_facts_choose_the_road_and_the_certificate_says_why(kind):
         assert kind(n_nonzero="auto").fit(*data(kind, n=n, d=d)).certificate_.public["method"] == method
     # Of very few records a constant is all that can be told.
     few = int(5.0 / MU)
-    for n, method in ((few, "constant"), (few + 1, "dense")):
+    for n, method in ((few, "constant"), (few + 1, "two-phase")):
         model = kind(n_nonzero="auto", random_state=0).fit(*data(kind, n=n))
         assert model.certificate_.public["method"] == method
         assert method != "constant" or (not model.support_.any() and len(model.certificate_.events) == 1)

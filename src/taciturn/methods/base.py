@@ -106,7 +106,7 @@ def warn_of_default_bounds(*missing: str) -> None:
 
 def warn_of_shared_bound(x_bound: float, n_features: int) -> None:
     """Warn of one number that bounds several columns which no scaler has given the same range, by public facts."""
-    if n_features > 1 and x_bound != 1.0:
+    if n_features > 1 and x_bound not in (1.0, math.inf):
         warn_caller(
             f"x_bound={x_bound!r}: expected columns of about this range, as noise is in proportion to it, and columns "
             "of a smaller range get much more than they need; put a scaler with the bounds of each column before the "

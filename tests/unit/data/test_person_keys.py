@@ -216,7 +216,7 @@ def test_a_person_with_one_row_is_a_record():
     "model",
     [
         SparseRegressor(epsilon=20.0, n_nonzero=2),
-        SparseRegressor(epsilon=20.0, n_nonzero=2, inference=True),
+        SparseRegressor(epsilon=30.0, n_nonzero=2, inference=True),
         HardThresholdRegressor(epsilon=5.0),
         CorrelationSelector(n_features_to_select=2),
         BlockVoteSelector(n_features_to_select=2, n_blocks=3),

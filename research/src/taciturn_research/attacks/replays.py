@@ -240,6 +240,7 @@ _MANY = 60
 # So many records and so much budget that information is clear of its noise: other fits are refused.
 _CLEAR = 220
 _ERRORS = {"inference": True, "epsilon": 30.0}
+_TALL = 1_500
 
 REPLAYS = (
     *(
@@ -254,6 +255,8 @@ REPLAYS = (
             {"loss": "huber", "n_nonzero": "all", "epsilon": 20.0},
         )
     ),
+    # So many records per column that a regression is estimated in whitened coordinates.
+    ReplayCase(SparseRegressor, _NUMBERS, {"n_nonzero": "all", "epsilon": 30.0}, fewest=_TALL, widest=2),
     *(
         ReplayCase(SparseClassifier, _LABELS, own)
         for own in (

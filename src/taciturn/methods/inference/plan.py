@@ -74,8 +74,10 @@ class _Tuning:
     # ---- clips
     row_quantile: float = 0.8
     large_row_quantile: float = 0.9
+    # Of labels, where a rare category or a long tail is in few rows: a lower one would weigh down what these tell.
+    label_row_quantile: float = 0.95
     whitening_quantile: float = 0.7
-    trace_quantile: float = 0.9
+    trace_quantile: float = 0.95
     trace_room: float = 1.3
     enough_for_large_rows: float = 150.0
     least_row_room: float = 1.2
@@ -93,6 +95,8 @@ class _Tuning:
     # A clip opens beyond the first limit, up to the second, only if the matrix of scores stays sharp.
     usual_residual_room: float = 2.0
     most_residual_room: float = 3.0
+    # Without a matrix of scores.
+    most_open_room: float = 4.0
     sharp_scores: float = 0.02
     least_score_room: float = 0.65
     most_score_room: float = 2.5
@@ -132,6 +136,10 @@ class _Tuning:
     # Margins of Huber's loss may move by this share of its threshold in the last step.
     longest_bent_step: float = 0.5
 
+    # ---- tall tables without standard errors: records times the Gaussian parameter per coefficient, and clarity
+    enough_for_tall: float = 1000.0
+    clear_of_tall: float = 3.0
+
     # ---- without noise
     noiseless_steps: int = 200
     least_step: float = 1e-10
@@ -163,7 +171,9 @@ class Allotment:
     clear: float
 
 
-def allot(n_records: int, width: int, n_outputs: int, mu: float, relation: str, *, labels: bool) -> Allotment:
+def allot(
+    n_records: int, width: int, n_outputs: int, mu: float, relation: str, *, labels: bool, errors: bool = True
+) -> Allotment:
     """The shares for so many records and coefficients of one output."""
     t, size = TUNING, width * n_outputs
     replaces = relation == "replace-one"
@@ -189,6 +199,7 @@ def allot(n_records: int, width: int, n_outputs: int, mu: float, relation: str, 
     last_gram = max(gram, t.rare_share) if labels else 0.0
     # Where gradients are clear of their noise, errors of errors are what is left to lower.
     scores = t.large_score_share if per_coefficient >= t.enough_for_scores else t.score_share
+    scores *= errors
     rest = 1.0 - gram * rounds - last_gram - t.rare_share * labels - information - scores
     rest -= t.quantile_share * n_quantiles + t.start_share
     return Allotment(
@@ -206,7 +217,8 @@ class InferencePlan:
     """Public facts of a fit with standard errors, whose coefficients ``n_step_rows`` records estimate.
 
     With a ``split`` the other half of the records chooses the columns, by the plan ``start``; without one they are all
-    of those that the caller fixed, and of the start only the public facts are used.
+    of those that the caller fixed, and of the start only the public facts are used. Without ``errors`` there is no
+    matrix of scores, and gradients have its share: the estimate of tall tables that nobody asked intervals of.
     """
 
     ordered: ClassVar[bool] = True
@@ -215,6 +227,7 @@ class InferencePlan:
     start: SparsePlan
     split: bool
     n_step_rows: int
+    errors: bool = True
 
     @property
     def budget(self) -> Budget:
@@ -247,7 +260,10 @@ class InferencePlan:
         """Shares of the budget for an estimation of so many columns."""
         problem = self.start.problem
         width = n_columns + problem.intercept
-        return allot(self.n_step_rows, width, self.n_outputs, mu, problem.relation, labels=not self.start.regression)
+        return allot(
+            self.n_step_rows, width, self.n_outputs, mu, problem.relation, labels=not self.start.regression,
+            errors=self.errors,
+        )  # fmt: skip
 
     def open_filters(self) -> tuple[PrivacyFilter, PrivacyFilter]:
         """What the choice of columns and their estimation draw on: a whole budget each."""
@@ -298,6 +314,25 @@ def plan_inference(
     plan = InferencePlan(start, not fixed, n_rows if fixed else n_rows - n_first)
     _refuse_what_cannot_be_told(plan, width)
     return plan
+
+
+def plan_tall(start: SparsePlan) -> InferencePlan | None:
+    """The plan of a regression in whitened coordinates, without standard errors; None where a descent is better.
+
+    A descent stops before it has fitted directions of little curvature, whatever the budget, and is shrunk by that:
+    good for predictions from few records, and a bias from many. Public facts decide: records times the Gaussian
+    parameter per coefficient, and how clear the information matrix is of its noise.
+    """
+    n_columns = start.problem.n_features if start.columns is None else len(start.columns)
+    usual = start.regression and not start.huber and start.residual_clip is None and start.row_bound is None
+    if not usual or start.strategy.method != "dense" or start.chooses_n_nonzero or n_columns > MOST_COLUMNS:
+        return None
+    plan = InferencePlan(start, split=False, n_step_rows=start.problem.n_records, errors=False)
+    mu = plan.open_filters()[1].mu
+    if not math.isfinite(mu) or plan.allot(n_columns, mu).clear < TUNING.clear_of_tall:
+        return None
+    width = n_columns + start.problem.intercept
+    return plan if start.problem.n_records * mu >= TUNING.enough_for_tall * width else None
 
 
 def _refuse_what_cannot_be_told(plan: InferencePlan, n_columns: int) -> None:

@@ -242,9 +242,9 @@ class _Estimation:
             norm = self._length(f"a quantile of row norms before Gram matrix {number}", TUNING.whitening_quantile)
             what = f"Gram matrix {number} of {self._width:,} columns, for coordinates"
             gram, deviation = self._gram(what, shares.gram, LengthWeighing(norm, shares.room))
-            whitening = whitening.refine(
-                gram, deviation, TUNING.most_stretch, TUNING.longest_stretch, TUNING.stretch_doubt
-            )
+            # Numbers leave out what noise hides and look again, so that a collinear direction may be stretched freely.
+            longest = TUNING.longest_stretch if self._labels else math.inf
+            whitening = whitening.refine(gram, deviation, TUNING.most_stretch, longest, TUNING.stretch_doubt)
             self._at = self._coordinates(whitening.matrix)
         return self._run_labels(constants) if self._labels else self._run_numbers(constants)
 
@@ -257,7 +257,7 @@ class _Estimation:
         return constants
 
     def _run_numbers(self, constants: FloatArray) -> WhitenedEstimate:
-        shares, t, n, mu = self._shares, TUNING, self._n_records, self._mu
+        shares, t, n = self._shares, TUNING, self._n_records
         # In units of a residual's deviation, if errors are normal.
         usual = float(ndtri(0.5 + 0.5 * self._rank))
         least = max(t.least_residual_room, t.usual_reach / usual)
@@ -276,21 +276,21 @@ class _Estimation:
             if self._bend is None:
                 what = f"a large quantile of residuals before step {number}"
                 size = self._quantile(what, Residuals(self._at, self._loss, model), t.residual_grid, self._rank)
-                space = math.sqrt(t.noise_share * n * share) * mu
-                per_score = n * mu * math.sqrt(shares.scores)
-                unit = usual * weighing.norm
-                space = max(least, min(space, math.sqrt(t.score_noise * per_score)) / unit)
-                most = max(t.usual_residual_room, math.sqrt(t.sharp_scores * per_score) / unit)
-                model = replace(model, clip=size * min(space, most, t.most_residual_room))
+                model = replace(model, clip=size * self._residual_room(share, usual, least, weighing.norm))
             elif number == len(shares.gradients):
                 what = f"the information matrix of {self._width:,} coefficients before the last step"
                 information, noise = self._information(what, planned, model, weighing, weighing.trace)
                 span = span.renew(information, self._threshold(noise))
             bound = weighing.norm * model.clip
             what = f"the gradient of {self._width:,} coefficients before step {number}"
+            if number == len(shares.gradients) and not self._plan.errors:
+                share = self._releases.remaining
             gradient, deviation = self._gradient(what, share, model, weighing, bound)
             step = -(span.inverse @ gradient[0])
             theta = theta + step
+        if not self._plan.errors:
+            nothing = np.zeros(self._width, dtype=bool)
+            return WhitenedEstimate(self._beta(theta), None, nothing, self._shown().T @ span.left_out)
         scores, of_scores = self._scores(model, weighing, bound)
         errors = Noise(noise, deviation, of_scores)
         found = self._estimate(theta, step, span, scores, errors, t.largest_coefficients, uncertainty)
@@ -298,6 +298,19 @@ class _Estimation:
         length = math.sqrt(max(float(step @ curvature @ step), 0.0) / n)
         far = self._bend is not None and length > t.longest_bent_step * self._bend
         return found if found.errors is None or not far else found.without_errors("far")
+
+    def _residual_room(self, share: float, usual: float, least: float, norm: float) -> float:
+        """The clip of residuals over their large quantile, opened until its noise is a share of the sampling variance.
+
+        The matrix of scores, where there is one, has to stay sharp too.
+        """
+        t, unit = TUNING, usual * norm
+        space, most = math.sqrt(t.noise_share * self._n_records * share) * self._mu, t.most_open_room
+        if self._plan.errors:
+            per_score = self._n_records * self._mu * math.sqrt(self._shares.scores)
+            space = min(space, math.sqrt(t.score_noise * per_score))
+            most = min(max(t.usual_residual_room, math.sqrt(t.sharp_scores * per_score) / unit), t.most_residual_room)
+        return min(max(least, space / unit), most)
 
     def _gradient_shares(self, later: float) -> tuple[float, ...]:
         """What gradients may cost: the rest but for the scores and what comes ``later``, in the proportions planned.
@@ -351,7 +364,7 @@ class _Estimation:
 
     def _run_labels(self, constants: FloatArray) -> WhitenedEstimate:
         shares, t, n = self._shares, TUNING, self._n_records
-        norm = self._length("a large quantile of row norms", t.row_quantile)
+        norm = self._length("a large quantile of row norms", t.label_row_quantile)
         weighing = LengthWeighing(norm, shares.room)
         gram, noise = self._shortened(weighing)
         *gradients, last = self._gradient_shares(shares.information + t.quantile_share)

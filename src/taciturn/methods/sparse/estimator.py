@@ -27,7 +27,7 @@ from taciturn.methods.base import (
     warn_of_weak_budget,
 )
 from taciturn.methods.diagnostics import warn_of_diagnoses
-from taciturn.methods.inference.plan import InferencePlan, plan_inference
+from taciturn.methods.inference.plan import InferencePlan, plan_inference, plan_tall
 from taciturn.methods.inference.run import InferenceResult, run_inference
 from taciturn.methods.inference.summary import FIXED_COLUMNS, INFERRED, InferringModel
 from taciturn.methods.options import Auto, NonzeroCount, RegressionLoss, SelectedUnit, Strategy
@@ -163,6 +163,8 @@ class SparseModel(InferringModel, PrivateLinearModel):
             columns=facts.columns,
             variables=facts.variables,
         )
+        if isinstance(plan, SparsePlan) and self.method == "auto":
+            plan = plan_tall(plan) or plan
         start = plan.start if isinstance(plan, InferencePlan) else plan
         if start.problem.n_records < start.enough_records:
             enough = start.enough_records * (2 if isinstance(plan, InferencePlan) and plan.split else 1)
@@ -205,7 +207,12 @@ class SparseModel(InferringModel, PrivateLinearModel):
             described["columns"] = list(facts.columns)
         if facts.variables is not None:
             described |= {"select": self.select, "variables": max(facts.variables) + 1}
-        if isinstance(plan, InferencePlan):
+        if isinstance(plan, InferencePlan) and not plan.errors:
+            described |= {
+                "method": "whitened",
+                "reason": f"{start.problem.n_records:,} records are many for its columns",
+            }
+        elif isinstance(plan, InferencePlan):
             described["inference"] = "two halves of the records" if plan.split else "all records"
             described["intervals"] = plan.conditions
         return described
@@ -215,7 +222,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
         self.n_iter_ = outcome.n_steps
         for name in INFERRED:
             vars(self).pop(name, None)
-        if isinstance(plan, InferencePlan) and isinstance(outcome, InferenceResult):
+        if isinstance(plan, InferencePlan) and plan.errors and isinstance(outcome, InferenceResult):
             self._set_inference(plan, outcome, self._target_unit / self._x_bound, self._target_unit)
 
     def _warn_of_releases(self, outcome: _Result) -> None:
@@ -229,12 +236,13 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     .. math:: \min_{\|w\|_0 \le k,\, b} \; \sum_i \bigl(x_i^\top w + b - y_i\bigr)^2
 
     by private gradient descent whose clips open as the budget grows, so that ``coef_`` and ``intercept_`` converge to
-    the least-squares coefficients on their columns, slowly where columns are nearly collinear; without privacy they are
-    these. With ``loss="huber"`` residuals
+    the least-squares coefficients on their columns; without privacy they are these. With ``loss="huber"`` residuals
     beyond ``residual_clip`` count as if they were that large at every budget, and the limit is Huber's M-estimate: for
     targets with errors in their tails, whose mean is not of interest.
 
-    Strategies follow from public facts. *Dense*: one descent on all columns. *Two-phase*: a selection phase on all, or
+    Strategies follow from public facts. *Whitened*: with very many records per column, and nothing to choose, a few
+    Newton steps in coordinates in which columns are uncorrelated, as with ``inference=True``; collinear columns get the
+    coefficients of least squares then. *Dense*: one descent on all columns. *Two-phase*: a selection phase on all, or
     on columns that noisy correlations keep, chooses columns, and an estimation phase fits these alone. *One-shot*:
     correlations choose. *Constant*: too few records for any column. In the end slope and constant are recalibrated.
 

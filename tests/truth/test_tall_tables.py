@@ -1,0 +1,75 @@
+"""Regressions of tall tables are least squares, collinear columns included."""
+
+import numpy as np
+import pytest
+
+from taciturn import SparseRegressor
+from taciturn.methods.inference.plan import InferencePlan
+
+
+def collinear(seed, n=20_000, rho=0.999):
+    rng = np.random.default_rng(seed)
+    first, second = rng.standard_normal((2, n)) / 4
+    X = np.clip(np.column_stack((first, rho * first + np.sqrt(1 - rho**2) * second)), -1, 1)
+    y = np.clip(1.2 * X[:, 0] - 0.9 * X[:, 1] + 0.1 * rng.standard_normal(n), -1, 1)
+    return X, y
+
+
+def least_squares(X, y):
+    return np.linalg.lstsq(np.column_stack((X, np.ones(len(X)))), y, rcond=None)[0]
+
+
+def ratios(model, X, y):
+    return model.fit(X, y).coef_ / least_squares(X, y)[:-1]
+
+
+def make(**given):
+    return SparseRegressor(**({"x_bound": 1.0, "y_bounds": (-1, 1), "epsilon": 30.0, "random_state": 0} | given))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nearly_collinear_columns_have_the_coefficients_of_least_squares(seed):
+    X, y = collinear(seed)
+    np.testing.assert_allclose(ratios(make(random_state=seed), X, y), 1.0, atol=0.05)
+
+
+def test_a_descent_does_not_get_there():
+    X, y = collinear(0)
+    assert np.abs(ratios(make(method="two-phase"), X, y) - 1.0).max() > 0.1
+
+
+def test_a_duplicate_shares_its_coefficient_evenly():
+    X, y = collinear(0)
+    X[:, 1] = X[:, 0]
+    model = make(epsilon=5.0).fit(X, y)
+    alone = least_squares(X[:, :1], y)[0]
+    np.testing.assert_allclose(model.coef_, alone / 2, rtol=0.05)
+
+
+def plan(n, p, epsilon, **given):
+    X, y = np.zeros((n, p)), np.zeros(n)
+    return make(epsilon=epsilon, n_nonzero="all", **given).plan_for(X, y)
+
+
+def test_public_facts_choose_the_coordinates():
+    assert isinstance(plan(100_000, 5, 1.0), InferencePlan)
+    assert not plan(100_000, 5, 1.0).errors
+    # Few records, another loss, stated bounds or a stated strategy: a descent.
+    for other in (
+        plan(2_000, 5, 1.0),
+        plan(100_000, 5, 1.0, loss="huber", residual_clip=0.5),
+        plan(100_000, 5, 1.0, residual_clip=0.5),
+        plan(100_000, 5, 1.0, row_bound=1.0),
+        plan(100_000, 5, 1.0, method="two-phase"),
+        plan(100_000, 5, np.inf),
+    ):
+        assert not isinstance(other, InferencePlan)
+
+
+def test_nothing_of_the_errors_is_released():
+    X, y = collinear(1)
+    model = make(epsilon=1.0).fit(X, y)
+    assert model.certificate_.public["method"] == "whitened"
+    assert model.certificate_.epsilon == 1.0
+    assert not any("scores" in release.what for release in model.certificate_.events)
+    assert not hasattr(model, "inference_")

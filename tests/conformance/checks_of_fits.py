@@ -27,6 +27,9 @@ DEFAULTS = {
 }
 """Parameters that mean the same in every class of the top level, and therefore have one default."""
 
+CHOSEN = {"SparseRegressor": {"n_nonzero": "auto"}, "SparseClassifier": {"n_nonzero": "auto"}}
+"""Defaults of the classes that can choose a number by themselves."""
+
 RELATIONS = ("zero-out", "add-remove", "replace-one")
 PROVED_STATUS = {"proved", "proved under a numerical assumption"}
 
@@ -49,8 +52,9 @@ def constructors_assign_keywords_and_do_nothing_else(entry):
 @check(lambda entry: entry.proved)
 def parameters_follow_from_the_kind(entry):
     """One name, one default; bounds for numbers, labels for classes; a privacy budget wherever there is noise."""
+    defaults = DEFAULTS | CHOSEN.get(entry.kind.__name__, {})
     for name, default in entry.parameters.items():
-        assert name not in DEFAULTS or default == DEFAULTS[name], name
+        assert name not in defaults or default == defaults[name], name
     selects = not entry.predicts and not entry.scales
     expected = {"y_bounds": entry.regresses, "classes": entry.classifies or selects}
     for name, wanted in expected.items():

@@ -170,8 +170,10 @@ BAD = {
     "coupling": (0.0, -1.0, "tight"),
     "delta": (-0.1, 1.0, math.nan, "small", None),
     "epsilon": (0, -1.0, math.nan, "small", None, True),
+    "exposure_bound": (0.0, -1.0, math.nan, math.inf, "long"),
     "fit_intercept": ("no", None),
     "gamma": (1.0, -0.1),
+    "groups": ("age", 3, (0, 1), ("age", "sex")),
     "invalid": ("drop", None),
     "largest": (math.inf, None, [[1.0]]),
     "loss": ("hinge", None),
@@ -201,24 +203,28 @@ BAD = {
     "score_func": ("kendall", None),
     "screen_at": ("never", 0, 2.5),
     "screen_share": (0.0, 1.0),
+    "select": ("rows", None),
     "selection_share": (0.0, 1.0),
     "smallest": (0.0, -1.0, math.nan, "tiny"),
     "step_size": (0.0, -1.0, "large"),
     "strength": (0.0, "strong"),
     "threshold": (-0.1, 1.5, "high"),
     "tail": (0.5, 0.0005, "narrow"),
+    "weight_bound": (0.0, -1.0, math.nan, math.inf, "heavy"),
     "x_bound": (0, -1.0, math.nan, math.inf, "wide"),
     "y_bounds": ((1, 0), (0, 0), (0, math.inf), (0, 1, 2), "wide"),
 }
 """Values that a parameter refuses wherever it occurs."""
 
-ELSEWHERE = {"lower", "upper"}
+ELSEWHERE = {"bounds", "lower", "upper"}
 """Of one class alone: ``test_bounded_scaler``."""
 
 IN_FORCE = {
     "count_range": {"n_nonzero": "private-count"},
     "count_share": {"n_nonzero": "private-count", "count_range": (1, 4)},
+    "exposure_bound": {"loss": "poisson", "y_bounds": (0, 4)},
     "gamma": {"mechanism": "canonical-lipschitz"},
+    "groups": {"select": "variables"},
 }
 """Settings without which a parameter is not looked at."""
 

@@ -349,7 +349,8 @@ class ClippedRecords:
             self._row_bounds = np.floor(self._row_bounds / counts)
             self._units = weight_bound / counts
             self._n_terms = math.ceil(float((1.0 / counts).sum()))
-        self._weights, self._offsets = weights, offsets
+        # As in compiled loops, an offset is that of a logarithm.
+        self._weights, self._offsets = weights, offsets if loss.log_link else None
         if weights is not None:
             self._row_bounds, self._units = np.floor(self._row_bounds * weights), self._units * weights
         null = ~loss.present(target)

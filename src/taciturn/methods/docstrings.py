@@ -162,16 +162,17 @@ n_jobs : int, default=None
 """,
     "sparse": """
 n_nonzero : int, "auto" or "all", default="auto"
-    Number of nonzero coefficients, the intercept not counted. "auto": as few as hold the accuracy of all of them, by a
-    private comparison of losses; none where a constant does as well. "all": every feature, for prediction and for
-    texts. It counts variables where ``select`` is "variables".
+    Number of nonzero coefficients, the intercept not counted. "auto": as few as hold the accuracy of all of them,
+    by a private comparison of losses; none where a constant does as well. "all": every feature, for prediction and
+    for texts. It counts variables where ``select`` is "variables".
 select : {"columns", "variables"}, default="columns"
-    What is kept or dropped. "columns": each feature by itself; features of hardly any record are chosen last, by their
-    released second moment. "variables": all features of a variable together, such as the indicators of a category.
+    What is kept or dropped. "columns": each feature by itself; features of hardly any record are chosen last, by
+    their released second moment. "variables": all features of a variable together, such as the indicators of a
+    category.
 groups : list of lists of int or str, default=None
-    With ``select="variables"``: the features of each variable, by place or by name; those in no group are variables of
-    their own. None: those of the table that ``open_table`` opens, or by names: features with the same name before "=",
-    or before an underscore where it can be at one place only.
+    With ``select="variables"``: the features of each variable, by place or by name; those in no group are variables
+    of their own. None: those of the table that ``open_table`` opens, or by names: features with the same name
+    before "=", or before an underscore where it can be at one place only.
 method : {"auto", "two-phase", "one-shot"}, default="auto"
     The strategy. "two-phase": a selection phase of gradient descent on all (screened) columns, then an
     estimation phase on those selected. "one-shot": noisy correlations select the columns, then the estimation
@@ -180,8 +181,8 @@ method : {"auto", "two-phase", "one-shot"}, default="auto"
     "weight_bound": """
 weight_bound : float, default=None
     Public upper bound on the weights of ``fit(..., sample_weight=...)``, which are trimmed to it. Only ratios of
-    weights matter, and the noise is that of records at the bound: a bound of 20 for weights around 1 costs much. None:
-    1, with a ``DefaultBoundsWarning`` if there are weights.
+    weights matter, and the noise is that of records at the bound: a bound of 20 for weights around 1 costs much.
+    None: 1, with a ``DefaultBoundsWarning`` if there are weights.
 """,
     "inference": """
 columns : list of int or str, default=None

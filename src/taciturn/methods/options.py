@@ -7,7 +7,8 @@ from typing import Literal
 Auto = Literal["auto"]
 """For a number that follows from public facts, or from the data at a price."""
 
-RegressionLoss = Literal["squared", "huber", "poisson", "gamma"]
+RegressionLoss = Literal["squared", "huber"]
+FamilyLoss = Literal["squared", "huber", "poisson", "gamma"]
 Strategy = Literal["auto", "two-phase", "one-shot"]
 NonzeroCount = Literal["auto", "all"]
 SelectedUnit = Literal["columns", "variables"]

@@ -49,11 +49,12 @@ def one_row_each(X, y, persons=None):
     return X[first], y[first]
 
 
-def are_neighbours(pair):
+def are_neighbours(pair, y_bounds=(-1.0, 1.0)):
     """Whether two tables differ in one record, in the sense of their relation, within the bounds."""
     (X, y), (X2, y2) = (one_row_each(*data) for data in (pair.first, pair.second))
-    values = np.concatenate((X.ravel(), X2.ravel(), *([] if y.dtype.kind == "i" else [y, y2])))
-    if np.abs(values).max() > 1.0:
+    if max(np.abs(X).max(), np.abs(X2).max()) > 1.0:
+        return False
+    if y.dtype.kind != "i" and not all(y_bounds[0] <= value <= y_bounds[1] for value in (*y, *y2)):
         return False
     if X.shape != X2.shape:
         return pair.relation == "add-remove" and np.array_equal(X[:-1], X2) and np.array_equal(y[:-1], y2)
@@ -99,7 +100,8 @@ def test_cases_use_neighbours(each):
     assert pair.relation in RELATIONS
     assert pair.words[0].isupper() or pair.words[0].isdigit()
     if each.kind in ("selector", "estimator", "score"):
-        assert are_neighbours(pair)
+        settings = [given for given in getattr(each.case, "args", ()) if isinstance(given, dict)]
+        assert are_neighbours(pair, *(given["y_bounds"] for given in settings if "y_bounds" in given))
     elif each.kind == "scaler":
         (X,), (X2,) = pair.first, pair.second
         longer, shorter = sorted((X, X2), key=len, reverse=True)
@@ -115,6 +117,14 @@ def test_scores_move_by_their_sensitivity_of_one_and_no_more(make):
     change = pair.second - pair.first
     assert (change.min(), change.max()) == (-1.0, 1.0)
     assert np.ptp(change[pair.first == pair.first.max()]) == 0.0
+
+
+def test_targets_beyond_the_bounds_of_a_fit_are_noticed():
+    pair = neighbours.lone_record((1.0,), 5, "add-remove", target=4.0, other_targets=0.5)
+    assert are_neighbours(pair, (0.5, 4.0))
+    assert not are_neighbours(pair)
+    assert not are_neighbours(pair, (1.0, 4.0))
+    assert not are_neighbours(pair, (0.5, 3.0))
 
 
 def test_a_near_tie_is_as_near_as_it_says():

@@ -159,9 +159,9 @@ def _alone(row: tuple[float, ...], labelled: bool, epsilon: float) -> Pair:
     return lone_record(row, _MANY, _CLASSIFICATION if labelled else _REGRESSION, labelled=labelled)
 
 
-def _alone_and_large(epsilon: float) -> Pair:
+def _alone_and_large(y_bounds: tuple[float, float], epsilon: float) -> Pair:
     # Far from the mean that a log link starts from, which is one.
-    return lone_record((1.0,), _MANY, _REGRESSION, target=4.0)
+    return lone_record((1.0,), _MANY, _REGRESSION, target=y_bounds[1], other_targets=y_bounds[0])
 
 
 def _against_many(epsilon: float) -> Pair:
@@ -347,7 +347,7 @@ ESTIMATORS = (
             name,
             "all columns, under a log link",
             _sparse,
-            _alone_and_large,
+            partial(_alone_and_large, bounds),
             {"n_nonzero": 1, "loss": loss, "y_bounds": bounds},
         )
         for name, loss, bounds in (("counts", "poisson", (0.0, 4.0)), ("amounts", "gamma", (0.5, 4.0)))

@@ -134,17 +134,23 @@ def turncoat_block(n_pairs: int, *, labelled: bool = False, decisive: bool = Fal
 
 
 def lone_record(
-    row: Sequence[float], n_others: int, relation: str, *, labelled: bool = False, target: float = 1.0
+    row: Sequence[float],
+    n_others: int,
+    relation: str,
+    *,
+    labelled: bool = False,
+    target: float = 1.0,
+    other_targets: float = 0.0,
 ) -> Pair:
     """One record among rows of zeros, whose gradients are zero whatever the model.
 
     Its own gradient is hence all there is, and its opposite has the opposite one: two records with gradients of full
     length in opposite directions are as far apart as neighbours get. A row as long as rows may be makes the gradient as
-    long as it may be. Targets are ``target`` and for the others 0, or labels, 1 and for the others 0 and 1 in turn.
+    long as it may be. Targets are ``target`` and ``other_targets``, or labels, 1 and for the others 0 and 1 in turn.
     """
     n_others = check_integer(1, n_others=n_others)
     X = np.vstack((np.zeros((n_others, len(row))), row))
-    y = np.append(np.arange(n_others) % 2, 1) if labelled else np.append(np.zeros(n_others), target)
+    y = np.append(np.arange(n_others) % 2, 1) if labelled else np.append(np.full(n_others, other_targets), target)
     words = f"One record alone has a gradient, {n_others:,} others have rows of zeros"
     return _pair(X, y, np.asarray(row), 0 if labelled else -1.0, relation, words)
 

@@ -42,7 +42,7 @@ from taciturn.methods.families import FAMILIES, Family
 from taciturn.methods.inference.plan import InferencePlan, plan_inference, plan_tall
 from taciturn.methods.inference.run import InferenceResult, run_inference
 from taciturn.methods.inference.summary import FIXED_COLUMNS, INFERRED, InferringModel
-from taciturn.methods.options import Auto, NonzeroCount, RegressionLoss, SelectedUnit, Strategy
+from taciturn.methods.options import Auto, FamilyLoss, NonzeroCount, SelectedUnit, Strategy
 from taciturn.methods.sparse.plan import METHODS, SparsePlan, plan_sparse
 from taciturn.methods.sparse.run import SparseResult, run_sparse
 from taciturn.methods.sparse.variables import find_places, variables_of_groups, variables_of_names
@@ -233,7 +233,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
             exposed=facts.exposed,
             variables=facts.variables,
         )
-        if isinstance(plan, SparsePlan) and self.method == "auto" and not plan.log_link:
+        if isinstance(plan, SparsePlan) and self.method == "auto" and plan.regression and not plan.log_link:
             plan = plan_tall(plan) or plan
         start = plan.start if isinstance(plan, InferencePlan) else plan
         if start.problem.n_records < start.enough_records:
@@ -392,7 +392,7 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     select: SelectedUnit = "columns"
     groups: Any = None
     method: Strategy = "auto"
-    loss: RegressionLoss = "squared"
+    loss: FamilyLoss = "squared"
     row_bound: float | Auto = "auto"
     residual_clip: float | Auto = "auto"
     fit_intercept: bool = True

@@ -877,34 +877,39 @@ def release_target_mean(plan: SparsePlan, releases: Releases, mu: float) -> tupl
     return round(float(np.clip(means[0], -1.0, 1.0)) * ONE) if clear else 0, np.zeros(1)
 
 
-def release_constant(plan: SparsePlan, releases: Releases, share: float, exposure: float | None = None) -> FloatArray:
+def release_constant(
+    plan: SparsePlan, releases: Releases, share: float, exposure: float | None = None, when: str = ""
+) -> FloatArray:
     """The best constant: the mean of a numeric target, shrunk by what its noise adds, or log-odds of the classes.
 
     Under a log link it is the logarithm of the mean, for an ``exposure`` of one; that of records is known already.
+    ``when`` tells it on the certificate from another release of the same.
     """
     if not plan.regression:
-        return _log_odds(plan, releases, share)
+        return _log_odds(plan, releases, share, when)
     if plan.log_link:
-        return _log_mean(plan, releases, share, exposure)
-    means, deviation = _target_mean(plan, releases, share)
+        return _log_mean(plan, releases, share, exposure, when)
+    means, deviation = _target_mean(plan, releases, share, when)
     mean = float(np.clip(means[0], -1.0, 1.0)) if plan.problem.intercept else 0.0
     return np.array([mean * max(0.0, 1.0 - deviation**2 / max(mean**2, 1e-300))])
 
 
-def _target_mean(plan: SparsePlan, releases: Releases, share: float) -> tuple[FloatArray, float]:
-    what = "the mean of the target"
+def _target_mean(plan: SparsePlan, releases: Releases, share: float, when: str = "") -> tuple[FloatArray, float]:
+    what = f"the mean of the target{when}"
     means, deviation = releases.mean(what, share, tasks.TargetSum(), 1, plan.problem.n_records)
     releases.diagnose(diagnose_mean(what, float(means[0]), deviation))
     return means, deviation
 
 
-def _log_mean(plan: SparsePlan, releases: Releases, share: float, exposure: float | None = None) -> FloatArray:
+def _log_mean(
+    plan: SparsePlan, releases: Releases, share: float, exposure: float | None = None, when: str = ""
+) -> FloatArray:
     """The margin of the mean under a log link, that of an upper bound where noise hides the mean."""
     loss = plan.loss_at(1.0)
     if exposure is None and plan.exposed:
         share *= 0.5
         exposure = mean_exposure(plan, releases, share)
-    means, deviation = _target_mean(plan, releases, share)
+    means, deviation = _target_mean(plan, releases, share, when)
     if not plan.problem.intercept or not isinstance(loss, LogLinkLoss):
         return np.zeros(1)
     mean = max(float(means[0]), TUNING.clear_mean * deviation, math.exp(loss.least))
@@ -948,11 +953,11 @@ def _tail_size(
     return max(found / medians, loss.least_size(unit))
 
 
-def _log_odds(plan: SparsePlan, releases: Releases, share: float) -> FloatArray:
+def _log_odds(plan: SparsePlan, releases: Releases, share: float, when: str = "") -> FloatArray:
     # The share of the first of two classes follows from the other one only if every record has one of the two; as a
     # vector of norm one it costs nothing more.
     codes = (1, 0) if plan.problem.n_outputs == 1 else tuple(range(plan.problem.n_outputs))
-    what = "the share of each class"
+    what = f"the share of each class{when}"
     rates, deviation = releases.mean(what, share, tasks.TargetSum(codes), len(codes), plan.problem.n_records)
     releases.diagnose(diagnose_shares(what, codes, rates, deviation))
     if not plan.problem.intercept:
@@ -1160,7 +1165,7 @@ class SparseRun:
             if plan.chooses_n_nonzero:
                 model = choose_size(descent, model, start)
                 if not model.n_columns:
-                    return self._constant(size)
+                    return self._constant(size, ", as no column is kept")
             else:
                 model = choose_columns(plan, model, plan.strategy.n_nonzero)
         comparison = shrinkage_share(plan, self._budget.mu)
@@ -1177,9 +1182,9 @@ class SparseRun:
             return np.array(self.plan.columns, dtype=np.intp), True
         return screen_columns(self.plan, self.releases, target_mean, start, size)
 
-    def _constant(self, size: float) -> ColumnModel:
+    def _constant(self, size: float, when: str = "") -> ColumnModel:
         """No column: the budget goes to the mean of the target."""
         plan = self.plan
-        constants = release_constant(plan, self.releases, self._budget.remaining)
+        constants = release_constant(plan, self.releases, self._budget.remaining, when=when)
         weights = np.zeros((plan.problem.n_outputs, 0))
         return ColumnModel(np.zeros(0, dtype=np.intp), None, weights, constants, size=size)

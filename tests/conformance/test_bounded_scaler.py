@@ -188,7 +188,8 @@ def test_nothing_fitted_depends_on_values():
     assert (
         set(vars(first))
         == set(vars(second))
-        == {*("lower", "upper", "invalid", "lower_", "upper_", "certificate_", "n_features_in_", "feature_names_in_")}
+        == {"bounds", "lower", "upper", "invalid", "lower_", "upper_", "certificate_"}
+        | {"n_features_in_", "feature_names_in_"}
     )
     for name, value in vars(first).items():
         assert np.array_equal(value, vars(second)[name]), name

@@ -68,7 +68,7 @@ SPARSE = {
     "n_nonzero chosen": {"n_nonzero": None},
     "dense": {"n_nonzero": 8},
     "dense, Huber": {"n_nonzero": 8, "huber": True},
-    "constant": {"method": "auto", "epsilon": 0.1},
+    "constant": {"method": "auto", "epsilon": 0.05},
     "public bounds, no intercept": {"row_bound": 1.5, "residual_clip": 0.3, "intercept": False},
     "no noise": {"epsilon": math.inf},
 }

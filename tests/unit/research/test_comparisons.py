@@ -83,8 +83,13 @@ def test_the_fragment_has_eight_rows_and_the_worst_loss_of_the_stored_results():
 
 def test_the_peers_are_those_of_the_arena():
     families = {method.name: method.family for method in METHODS.values()}
-    assert {name for name, family in families.items() if family == "practice"} == set(PRACTICE)
+    practice = {name for name, family in families.items() if family == "practice"}
     stored_methods = {method for means in read().values() for method in means}
+    assert practice & stored_methods == set(PRACTICE)
+    # Whoever has no stored results is named on the page.
+    rest = utility.PAGE.read_text(encoding="utf-8").partition("## What the result rests on")[2]
+    assert all(name.partition(",")[0] in rest for name in practice - stored_methods)
+    assert not all(name.partition(",")[0] in rest for name in (DEFAULT, *PRACTICE))
     published = {name for name, family in families.items() if family == "published"}
     assert published & stored_methods == set(PUBLISHED)
     assert {method for peer in PEERS for method in peer.methods} | {DEFAULT} <= set(families)

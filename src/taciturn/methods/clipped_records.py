@@ -317,7 +317,7 @@ class ClippedRecords:
     The design has no intercept column. The target holds lattice values for a regression, class codes (-1 for null
     records) for a classification. ``norms`` are squared norms of the rows less the centre, in lattice units, and
     ``counts`` how many rows the person of each row has; None where every row is a record. ``weights`` in [0, 1]
-    multiply what rows add to sums, after they were clipped without them; ``offsets`` are added to margins.
+    multiply what rows add to sums, after they were clipped without them; ``offsets`` are added under a log link.
     """
 
     def __init__(

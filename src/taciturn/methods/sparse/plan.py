@@ -118,6 +118,8 @@ class _Tuning:
     clear_moment: float = 3.0
     rare_level: float = 0.005
     clear_weight: float = 3.0
+    # Of such a weight and the deviations of its second moment the root of the sum of squares has to be this large.
+    clear_together: float = 4.0
     # Where they have this share of all second moments, a size that is chosen takes no others.
     clear_trace: float = 0.85
 

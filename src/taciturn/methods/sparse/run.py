@@ -511,6 +511,7 @@ def identified_weights(
     First come those with a second moment in some direction that is clear of its noise and not that of a rare level;
     other directions within them, such as the sum of a full set of indicators, have no weight. So do those with a column
     whose weight stands out from what is usual: among all columns, and among those whose second moment is within noise.
+    It has to stand out the more, the less of a second moment there is: of many empty columns one has a large weight.
     """
     weights, matrix = model.weights.copy(), gram.matrix[: model.n_columns, : model.n_columns]
     moments, sizes = np.diag(matrix), np.abs(weights).sum(axis=0)
@@ -518,7 +519,9 @@ def identified_weights(
     groups = (sizes, sizes[moments <= least], sizes[moments <= gram.deviation])
     # One or two columns may all have a large weight.
     usual = max(float(np.median(group)) for group in groups if group.size > 2 or group is sizes)
-    stands_out = sizes > TUNING.clear_weight * usual / TUNING.normal_median
+    ratios = sizes * TUNING.normal_median / max(usual, 1e-300)
+    there = np.maximum(moments, 0.0) / gram.deviation if gram.deviation > 0.0 else np.full(len(moments), math.inf)
+    stands_out = (ratios > TUNING.clear_weight) & (np.hypot(ratios, there) > TUNING.clear_together)
     first = np.zeros(len(members), dtype=bool)
     for j, columns in enumerate(members):
         if columns.size == 1:

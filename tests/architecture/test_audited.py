@@ -10,10 +10,10 @@ from taciturn.methods.registry import classes_of
 from taciturn_research.attacks import ENTRIES, SampledCase
 from taciturn_research.attacks.entry import Fit
 from taciturn_research.attacks.replays import REPLAYS
-from taciturn_research.attacks.scores import ScoreRun
+from taciturn_research.attacks.scores import CurveRun, ScoreRun
 
 FITTED = classes_of("regressor", "classifier", "selector", "scaler").keys()
-SCORED = {"private_score"}
+SCORED = {"private_score", "private_survival_curve"}
 # It has public bounds and adds no noise that could be too small.
 NOISELESS = {"BoundedScaler"}
 
@@ -38,10 +38,14 @@ def test_every_class_and_every_mechanism_has_an_audit():
 
 def test_every_class_has_an_audit_by_whole_fits():
     cases = [(entry.subject, entry.case(1.0)) for entry in ENTRIES if entry.kind != "mechanism"]
-    fitted = {name for name, case in cases if isinstance(case, SampledCase) and isinstance(case.run, Fit | ScoreRun)}
+    fitted = {
+        name
+        for name, case in cases
+        if isinstance(case, SampledCase) and isinstance(case.run, Fit | ScoreRun | CurveRun)
+    }
     assert fitted == (FITTED | SCORED) - NOISELESS
     # Runs are nothing else: a copy of a fit shows nothing about the fit.
-    assert all(isinstance(case.run, Fit | ScoreRun) for _, case in cases if isinstance(case, SampledCase))
+    assert all(isinstance(case.run, Fit | ScoreRun | CurveRun) for _, case in cases if isinstance(case, SampledCase))
 
 
 def test_every_class_has_a_mutant_of_its_whole_fit():
@@ -52,6 +56,6 @@ def test_every_class_has_a_mutant_of_its_whole_fit():
 
 def test_every_class_is_replayed():
     assert {case.name for case in REPLAYS} == FITTED | SCORED
-    # Scores are released by a function; a second one would have to be listed here.
+    # What functions release; another one would have to be listed here.
     functions = {name for name in taciturn.__all__ if inspect.isfunction(getattr(taciturn, name))}
     assert {name for name in functions if name.startswith("private_")} == SCORED

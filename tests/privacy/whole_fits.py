@@ -134,6 +134,7 @@ WHOLE_FITS = (
     WholeFit("ADMMClassifier/l1", trials=120),
     WholeFit("private_score/sampled", trials=120),
     WholeFit("private_score/all", trials=120),
+    WholeFit("private_survival_curve", trials=120),
     WholeFit("CorrelationSelector/persons-order"),
     WholeFit("BlockVoteSelector/persons-order"),
     WholeFit("HardThresholdRegressor/persons"),

@@ -334,7 +334,8 @@ def outcome_counts(unit: int, norm: Norm, relation: str) -> Sensitivity:
     r"""``unit`` times the numbers of records in the cells of a public partition, by class and prediction.
 
     Cells are pairs of a class and of right or wrong, or of a class and a bin of the prediction, or of a bin of the
-    target and one of the error (``data.prediction_cells``).
+    target and one of the error (``data.prediction_cells``), or of an interval and a way to leave observation in it
+    (``data.survival``).
 
     *Statement.* ``unit`` in every norm under zero-out and add-remove; under replace-one ``2 unit`` in l1,
     ``sqrt(2) unit`` in l2 and ``unit`` in linf.

@@ -37,6 +37,7 @@ from taciturn.methods.screening.plan import SCREENING_RULES
 from taciturn.methods.selection.estimator import BlockVoteSelector, CorrelationSelector, KendallSelector
 from taciturn.methods.selection.plan import TOP_K_MECHANISMS
 from taciturn.methods.sparse.estimator import SparseClassifier, SparseRegressor
+from taciturn.methods.survival.function import private_survival_curve
 from taciturn.tables import TableEncoder
 from taciturn_research.attacks.random_tables import neighbouring_persons, neighbouring_tables, with_odd_cells
 from taciturn_research.attacks.registered import unlisted_classes
@@ -98,6 +99,9 @@ class ReplayCase:
             given["n_public"] = int(rng.choice([n_rows, n_rows + 7]))
         if relation == "zero-out" and n_classes == 0:
             given["invalid"] = "null"
+        if self.subject is private_survival_curve:
+            first, second = ({**self.own, **_common(given), **_followed(each["y"])} for each in (first, second))
+            return self.subject, first, second
         if not inspect.isclass(self.subject):
             del given["x_bound"], given["y_bounds"]
             first, second = ({**self.own, **given, **each} for each in (first, second))
@@ -126,6 +130,16 @@ def replays_of(case: ReplayCase, sizes: Sizes, *, repeats: int, seed: int) -> It
     for _ in range(repeats):
         for relation in RELATIONS:
             yield case.try_once(relation, sizes, rng)
+
+
+def _common(given: dict[str, Any]) -> dict[str, Any]:
+    """What a function without a table takes."""
+    return {name: value for name, value in given.items() if name in ("relation", "invalid")}
+
+
+def _followed(y: Any) -> Table:
+    """Numbers as times under observation, with events where they are positive."""
+    return {"time": np.abs(y), "event": y > 0.0}
 
 
 def _dense(X: Any) -> Any:
@@ -323,6 +337,7 @@ REPLAYS = (
     *(ReplayCase(private_score, _LABELS, {"metric": name}) for name in ("accuracy", "balanced accuracy")),
     *(ReplayCase(private_score, _NUMBERS, {"metric": f"mean {name} error"}) for name in ("squared", "absolute")),
     *(ReplayCase(private_score, _ANY, {"metric": "all", "delta": delta}) for delta in (0.0, 0.3)),
+    *(ReplayCase(private_survival_curve, _NUMBERS, {"cuts": (0.1, 0.3, 0.5), "delta": delta}) for delta in (0.0, 0.3)),
 )
 """Every class and function that reads private data, in several settings."""
 

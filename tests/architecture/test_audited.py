@@ -6,13 +6,13 @@ from whole_fits import WHOLE_FITS
 
 import taciturn
 from taciturn import mechanisms
-from taciturn.methods.registry import classes_of
+from taciturn.methods.registry import KINDS, classes_of
 from taciturn_research.attacks import ENTRIES, SampledCase
 from taciturn_research.attacks.entry import Fit
 from taciturn_research.attacks.replays import REPLAYS
 from taciturn_research.attacks.scores import CurveRun, ScoreRun
 
-FITTED = classes_of("regressor", "classifier", "selector", "scaler").keys()
+FITTED = classes_of(*KINDS).keys()
 SCORED = {"private_score", "private_survival_curve"}
 # It has public bounds and adds no noise that could be too small.
 NOISELESS = {"BoundedScaler"}

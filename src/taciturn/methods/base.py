@@ -61,6 +61,7 @@ from taciturn.data.records import (
     table_shape,
 )
 from taciturn.data.sensitivity import MOST_PRIVATE_ROWS, Relation, check_public_count, check_relation, public_rows
+from taciturn.data.survival import SurvivalMap
 from taciturn.data.target import DEFAULT_X_BOUND, LabelMap, NumberMap, check_classes, numeric_target, stated_y_bounds
 from taciturn.engines.interface import (
     ONE_PARTITION,
@@ -95,6 +96,8 @@ _DEFAULTS = {
     "1.0 after BoundedScaler, PrivateScaler and TableEncoder",
     "y_bounds": "the public range of the target, so that targets and predictions are clipped to [-1, 1]; give "
     "y_bounds=(low, high)",
+    "cuts": "the public times at which intervals end, so that they are tenths of (0, 1]; give cuts in the unit of your "
+    "times",
 }
 
 
@@ -513,7 +516,7 @@ def _estimates(estimator: Any) -> Iterator[Markup]:
     """Coefficients with intervals and p-values, a table for each class but the reference, and what is missing."""
     summary = estimator.summary()
     level = f"{100.0 * summary.inference.confidence_level:g}% interval"
-    heads = ["coefficient", level, "p", *([f"odds ratio ({level})"] if summary.odds else [])]
+    heads = ["coefficient", level, "p", *([f"{summary.ratio_name} ({level})"] if summary.odds else [])]
     for k, subject in enumerate(summary.subjects):
         lines = [[name, *cells] for name, cells in zip(summary.rows, _estimate_cells(summary, k), strict=True)]
         about = f" ({subject})" if subject else ""
@@ -1171,8 +1174,8 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
         """What a mapped target of 1 is in the units of y: half the width of ``y_bounds``, 1 for labels."""
         return 1.0
 
-    def _target_map(self, facts: PublicFacts) -> NumberMap | LabelMap:
-        """What gives records lattice numbers or class codes for targets."""
+    def _target_map(self, facts: PublicFacts) -> NumberMap | LabelMap | SurvivalMap:
+        """What gives records lattice numbers, class codes or signed times for targets."""
         raise NotImplementedError
 
     def _run(self, plan: Any, source: Any, stream: Stream) -> Any:

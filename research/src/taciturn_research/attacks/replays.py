@@ -37,6 +37,7 @@ from taciturn.methods.screening.plan import SCREENING_RULES
 from taciturn.methods.selection.estimator import BlockVoteSelector, CorrelationSelector, KendallSelector
 from taciturn.methods.selection.plan import TOP_K_MECHANISMS
 from taciturn.methods.sparse.estimator import SparseClassifier, SparseRegressor
+from taciturn.methods.survival.estimator import SparseSurvival
 from taciturn.methods.survival.function import private_survival_curve
 from taciturn.tables import TableEncoder
 from taciturn_research.attacks.random_tables import neighbouring_persons, neighbouring_tables, with_odd_cells
@@ -334,6 +335,14 @@ REPLAYS = (
         for tail in (0.1, 0.4)
     ),
     ReplayCase(BoundedScaler, _NUMBERS, {"lower": -1.0, "upper": 1.0}),
+    *(
+        ReplayCase(SparseSurvival, _NUMBERS, {"epsilon": 20.0} | own, widest=12)
+        for own in ({"cuts": (0.1, 0.4, 1.0)}, {"cuts": (0.5,)}, {"x_bound": 0.3, "cuts": (0.05, 0.1)})
+    ),
+    *(
+        ReplayCase(SparseSurvival, _NUMBERS, _ERRORS | {"cuts": (0.2, 1.0)} | own, fewest=_CLEAR, widest=9)
+        for own in ({}, {"columns": (0,)})
+    ),
     *(ReplayCase(private_score, _LABELS, {"metric": name}) for name in ("accuracy", "balanced accuracy")),
     *(ReplayCase(private_score, _NUMBERS, {"metric": f"mean {name} error"}) for name in ("squared", "absolute")),
     *(ReplayCase(private_score, _ANY, {"metric": "all", "delta": delta}) for delta in (0.0, 0.3)),
@@ -341,7 +350,7 @@ REPLAYS = (
 )
 """Every class and function that reads private data, in several settings."""
 
-_TARGETS = {"regressor": _NUMBERS, "classifier": _BINARY, "selector": _ANY, "scaler": _NUMBERS}
+_TARGETS = {"regressor": _NUMBERS, "survival": _NUMBERS, "classifier": _BINARY, "selector": _ANY, "scaler": _NUMBERS}
 
 
 def all_replays() -> tuple[ReplayCase, ...]:

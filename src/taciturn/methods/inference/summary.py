@@ -7,7 +7,7 @@ import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 from taciturn.core.errors import ParameterError, visible
 from taciturn.core.validation import BoolArray, FloatArray, IndexArray
 from taciturn.data.sensitivity import Relation
-from taciturn.methods.inference.plan import InferencePlan
-from taciturn.methods.inference.run import InferenceResult
+from taciturn.methods.inference.run import WhitenedEstimate
+from taciturn.privacy.budget import Budget
 from taciturn.privacy.certificate import Certificate
 
 # ---- Standard errors, intervals and p-values of a fitted model, in the user's units.
@@ -137,11 +137,47 @@ _REASONS = {
 }
 
 
+class EstimationPlan(Protocol):
+    """What is public about an estimation."""
+
+    @property
+    def budget(self) -> Budget:
+        """What everything together may cost."""
+
+    @property
+    def n_outputs(self) -> int:
+        """Rows of coefficients that are estimated."""
+
+    @property
+    def intercept(self) -> bool:
+        """Whether the last coefficient of a row is that of a constant."""
+
+    @property
+    def n_step_rows(self) -> int:
+        """The public number of records that estimate."""
+
+    @property
+    def split(self) -> bool:
+        """Whether other records chose the columns."""
+
+
+class EstimationResult(Protocol):
+    """What an estimation released."""
+
+    @property
+    def columns(self) -> IndexArray:
+        """The features of the model."""
+
+    @property
+    def estimate(self) -> WhitenedEstimate:
+        """The coefficients of these, and what is known of their errors."""
+
+
 def infer(
-    plan: InferencePlan, outcome: InferenceResult, scale: float, intercept_scale: float, confidence_level: float
+    plan: EstimationPlan, outcome: EstimationResult, scale: float, intercept_scale: float, confidence_level: float
 ) -> Inference:
     """The standard errors of a fit, given what one mapped unit is for coefficients and for the intercept."""
-    estimate, n_columns, intercept = outcome.estimate, outcome.columns.size, plan.start.problem.intercept
+    estimate, n_columns, intercept = outcome.estimate, outcome.columns.size, plan.intercept
     shape = plan.n_outputs, n_columns + 1
     units = np.full(n_columns + 1, scale)
     units[-1] = intercept_scale
@@ -240,6 +276,8 @@ class CoefficientSummary:
         How many units of a table's column one unit of each feature is, where features were scaled; None for one.
     intercept : bool, default=True
         Whether the model has an intercept.
+    ratio : str, default=""
+        What exponentials of coefficients are, if anything: with classes they are odds ratios.
     """
 
     title: str
@@ -250,11 +288,17 @@ class CoefficientSummary:
     classes: Sequence[str] = ()
     units: FloatArray | None = None
     intercept: bool = True
+    ratio: str = ""
 
     @property
     def odds(self) -> bool:
-        """Whether exponentials of coefficients are odds ratios."""
-        return bool(self.classes)
+        """Whether exponentials of coefficients are ratios."""
+        return bool(self.ratio_name)
+
+    @property
+    def ratio_name(self) -> str:
+        """What exponentials of coefficients are: "odds ratio", "hazard ratio", or an empty text."""
+        return self.ratio or ("odds ratio" if self.classes else "")
 
     @property
     def subjects(self) -> list[str]:
@@ -296,9 +340,10 @@ class CoefficientSummary:
         if self.odds:
             suffix = " per unit" if self.units is not None else ""
             with np.errstate(over="ignore"):
-                table["odds ratio"] = np.exp(table["effect per unit" if suffix else "coefficient"])
-                table["odds lower"] = np.exp(table[f"lower{suffix}"])
-                table["odds upper"] = np.exp(table[f"upper{suffix}"])
+                kind = self.ratio_name.partition(" ")[0]
+                table[self.ratio_name] = np.exp(table["effect per unit" if suffix else "coefficient"])
+                table[f"{kind} lower"] = np.exp(table[f"lower{suffix}"])
+                table[f"{kind} upper"] = np.exp(table[f"upper{suffix}"])
         return {name: numbers[:, : len(self.rows)] for name, numbers in table.items()}
 
     def to_frame(self) -> Any:
@@ -416,8 +461,9 @@ class CoefficientSummary:
             heads = ("effect per unit", "lower", "upper")
             yield self._block({head: columns[name] for head, name in zip(heads, effects, strict=True)}, table)
         if self.odds:
-            head = "odds ratio" if self.units is None else "odds ratio per unit"
-            ratios = {head: columns["odds ratio"], "lower": columns["odds lower"], "upper": columns["odds upper"]}
+            name, kind = self.ratio_name, self.ratio_name.partition(" ")[0]
+            head = name if self.units is None else f"{name} per unit"
+            ratios = {head: columns[name], "lower": columns[f"{kind} lower"], "upper": columns[f"{kind} upper"]}
             yield self._block(ratios, table, intercept=False)
 
     def _block(self, columns: Mapping[str, FloatArray], table: int, *, intercept: bool = True) -> list[str]:
@@ -523,7 +569,7 @@ class InferringModel:
     inference_: Inference
 
     def _set_inference(
-        self, plan: InferencePlan, outcome: InferenceResult, scale: float, intercept_scale: float
+        self, plan: EstimationPlan, outcome: EstimationResult, scale: float, intercept_scale: float
     ) -> None:
         """Set the fitted errors."""
         self.inference_ = infer(plan, outcome, scale, intercept_scale, float(self.confidence_level))
@@ -573,6 +619,7 @@ class InferringModel:
             self._class_names(),
             None if units is None else self._checked_units(units)[columns],
             bool(self.fit_intercept),
+            self._ratio,
         )
 
     def _checked_units(self, units: Any) -> FloatArray:
@@ -588,6 +635,11 @@ class InferringModel:
         if not labels:
             return "least squares" if getattr(self, "loss", "squared") == "squared" else "Huber's loss"
         return f"log-odds of {labels[1] if len(labels) == 2 else 'each class'} against {labels[0]}"
+
+    @property
+    def _ratio(self) -> str:
+        """What exponentials of coefficients are, where there are no classes."""
+        return ""
 
     def _class_names(self) -> list[str]:
         """The classes as text, the reference first; none for a regression."""

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -53,7 +53,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
     method: Strategy
     row_bound: float | Auto
 
-    persons_refused = None
+    persons_refused: ClassVar[str | None] = None
     partitions_refused = None
 
     def check_parameters(self) -> None:

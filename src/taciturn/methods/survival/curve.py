@@ -34,6 +34,9 @@ from taciturn.data.survival import EXITS, exit_cells
 from taciturn.engines.interface import Block
 from taciturn.privacy.certificate import Certificate
 
+PUBLIC_CUTS = "the cuts were chosen without looking at these data"
+"""An assumption wherever cuts are parameters."""
+
 # Where the number at risk is not so many deviations of its noise, the curve ends.
 _CLEAR = 6.0
 _MOST_ROWS = 12

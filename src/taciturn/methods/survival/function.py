@@ -17,15 +17,13 @@ from taciturn.engines.interface import ArraySource
 from taciturn.methods.base import PublicFacts, check_common_parameters, reserve_cost
 from taciturn.methods.scores.plan import plan_score
 from taciturn.methods.scores.run import release_sums
-from taciturn.methods.survival.curve import ExitCounts, SurvivalCurve
+from taciturn.methods.survival.curve import PUBLIC_CUTS, ExitCounts, SurvivalCurve
 from taciturn.privacy.account import Account
 from taciturn.privacy.budget import Budget
 from taciturn.privacy.certificate import certify, in_short
 
 _NAME = "private_survival_curve"
 _WHAT = "numbers of records by interval and way of exit"
-CUTS = "the cuts were chosen without looking at these data"
-"""An assumption wherever cuts are parameters."""
 
 
 @guarded
@@ -145,7 +143,7 @@ def private_survival_curve(
         relation=relation,
         public={"cuts": list(ends), "cells": n_cells, "invalid": invalid}
         | ({} if facts.n_records is None else {"records": facts.n_records}),
-        assumptions=(CUTS, *admission_assumptions(invalid)),
+        assumptions=(PUBLIC_CUTS, *admission_assumptions(invalid)),
         seeded=stream.seeded,
         arithmetic="exact",
         account_head=reservation.head,

@@ -155,6 +155,7 @@ PEER_opendp      := opendp==0.16.0
 PEER_smartnoise  := smartnoise-sql==1.0.10 smartnoise-synth==1.0.8 scikit-learn packaging
 PEER_tumult      := tmlt.analytics==0.21.0
 PEER_opacus      := opacus==1.6.0
+PEER_synthesis   := opendp[mbi]==0.16.0 scikit-learn pandas
 PEERS := diffprivlib interpret solvers opendp smartnoise tumult opacus
 
 build/%/.peer:
@@ -168,12 +169,16 @@ comparisons: $(DEV) $(PEERS:%=build/%/.peer) ## Probe and time other libraries, 
 
 # The last commit before the default of version 0.2 was changed, which make arena compares with.
 FIRST_EDITION := bcd8f37
+# The last commit before coefficients were damped, which make arena compares coefficients with.
+BEFORE := 2524bbc
 
-arena-other: build/diffprivlib/.peer build/interpret/.peer ## diffprivlib, interpret and our first edition, for make arena
-	$(PYTHON) -m venv build/first
-	mkdir -p build/first/source
-	git archive $(FIRST_EDITION) | tar -x -C build/first/source
-	build/first/$(SCRIPTS)/python $(PIP) install build/first/source
+arena-other: build/diffprivlib/.peer build/interpret/.peer build/synthesis/.peer ## Other libraries and earlier versions, for make arena
+	for edition in first=$(FIRST_EDITION) before=$(BEFORE); do \
+	  place=build/$${edition%=*}; \
+	  $(PYTHON) -m venv $$place && mkdir -p $$place/source \
+	  && git archive $${edition#*=} | tar -x -C $$place/source \
+	  && $$place/$(SCRIPTS)/python $(PIP) install $$place/source || exit 1; \
+	done
 
 coverage: $(DEV) ## How often intervals cover, minutes; FULL=1 for all cells, an hour, PUBLISH=1 for the pages
 	$(BIN)/python -m taciturn_research.coverage --jobs 2 $(if $(FULL),--full) $(if $(DATA),--data $(DATA)) $(if $(PUBLISH),--publish)

@@ -25,9 +25,11 @@ from .methods.objective.estimator import TwoStageClassifier as TwoStageClassifie
 from .methods.objective.estimator import TwoStageRegressor as TwoStageRegressor
 from .methods.scaling.estimator import BoundedScaler as BoundedScaler
 from .methods.scaling.estimator import PrivateScaler as PrivateScaler
+from .methods.scores.cross_validation import private_cross_val_score as private_cross_val_score
 from .methods.scores.function import private_score as private_score
 from .methods.screening.estimator import ScreenedClassifier as ScreenedClassifier
 from .methods.screening.estimator import ScreenedRegressor as ScreenedRegressor
+from .methods.search.estimator import PrivateRandomizedSearch as PrivateRandomizedSearch
 from .methods.selection.estimator import BlockVoteSelector as BlockVoteSelector
 from .methods.selection.estimator import CorrelationSelector as CorrelationSelector
 from .methods.selection.estimator import KendallSelector as KendallSelector

@@ -132,27 +132,40 @@ def odds_step(unit: float) -> float:
     return 1.0 if unit >= 0.5 else 10.0 ** math.floor(math.log10(2.0 * unit))
 
 
-def format_odds(coefficient: float, unit: float) -> str:
-    """Format the odds ratio for one unit of a column, or for a smaller step, which is then stated.
+def format_change(name: str, step: float | None) -> str:
+    """The name of a feature, with the change of its column that an effect is shown for, if one is stated.
 
     Examples
     --------
-    >>> format_odds(1.5, 50.0), format_odds(3.0, 0.1)
-    ('1.030', '20.09 per 0.1')
+    >>> format_change("age", 10.0), format_change("age", None)
+    ('age (per 10)', 'age')
     """
-    step = odds_step(unit)
+    return name if step is None else f"{name} (per {step:g})"
+
+
+def format_odds(coefficient: float, unit: float, step: float | None = None) -> str:
+    """Format the odds ratio for a change of a column by ``step``, or by one unit or less (:func:`odds_step`).
+
+    Examples
+    --------
+    >>> format_odds(1.5, 50.0), format_odds(3.0, 0.1), format_odds(1.5, 50.0, 10.0)
+    ('1.030', '20.09 per 0.1', '1.350 per 10')
+    """
+    step = odds_step(unit) if step is None else step
     return format_ratio(coefficient * step / unit) + ("" if step == 1.0 else f" per {step:g}")
 
 
-def format_odds_estimate(coefficient: float, lower: float, upper: float, unit: float) -> str:
-    """Format the odds ratio for one unit of a column with its interval, or for a smaller step, which is then stated.
+def format_odds_estimate(coefficient: float, lower: float, upper: float, unit: float, step: float | None = None) -> str:
+    """Format the odds ratio for a change of a column with its interval; ``step`` as in :func:`format_odds`.
 
     Examples
     --------
     >>> format_odds_estimate(1.483, 1.394, 1.572, 50.0), format_odds_estimate(0.3, 0.2, 0.4, 0.1)
     ('1.0301 (1.0283 to 1.0319)', '1.35 (1.22 to 1.49) per 0.1')
+    >>> format_odds_estimate(1.5, 1.0, 2.0, 50.0, 10.0)
+    '1.35 (1.22 to 1.49) per 10'
     """
-    step = odds_step(unit)
+    step = odds_step(unit) if step is None else step
     ratios = (math.exp(min(number * step / unit, _MOST_LOG)) for number in (coefficient, lower, upper))
     return format_estimate(*ratios) + ("" if step == 1.0 else f" per {step:g}")
 

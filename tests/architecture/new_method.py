@@ -22,10 +22,10 @@ class MarginalPlan(ScheduledPlan):
     schedule: Schedule
 
 
-def plan_marginal(budget, problem):
+def plan_marginal(budget, facts, relation):
     schedule = Schedule(budget)
     schedule.add("sum", "a sum of rows", GaussianEvent)
-    return MarginalPlan(problem, schedule.calibrate())
+    return MarginalPlan(Problem(HuberLoss(1.0), relation, facts.n_records, facts.n_features), schedule.calibrate())
 
 
 def run_marginal(plan, source, stream):
@@ -57,8 +57,7 @@ class MarginalRegressor(PrivateRegressor):
         self._require_delta()
 
     def _plan(self, facts):
-        problem = Problem(HuberLoss(1.0), self.relation, facts.n_records, facts.n_features)
-        return plan_marginal(Budget(self.epsilon, self.delta), problem)
+        return plan_marginal(Budget(self.epsilon, self.delta), facts, self.relation)
 
     def _run(self, plan, source, stream):
         return run_marginal(plan, source, stream)

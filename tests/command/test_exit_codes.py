@@ -139,7 +139,7 @@ def failing(*arguments, **options):
     ("place", "code"),
     [
         ("taciturn.app.report.model.render", 3),
-        ("taciturn.charts.odds_step", 3),
+        ("taciturn.app.report.model.coefficient_chart", 3),
         ("taciturn.app.report.page.Outline.next_drawing", 3),
         ("taciturn.app.cli.output.OutputFolder.sign", 3),
         ("taciturn.app.cli.tables.Table.close", 3),

@@ -13,7 +13,7 @@ from messy_table import write_hospital
 from taciturn import SparseClassifier, open_table, private_score
 from taciturn.tables import TableBounds, TableLayout, detect_table, read_schema
 from taciturn.tables.columns import STATED_NAMES
-from taciturn.tables.propose import ColumnProposal, propose_column
+from taciturn.tables.propose import MARKS, ColumnProposal, propose_column
 
 KINDS = {
     "patient_id": "person", "visit no": "identifier", "born": "date", "admitted": "date", "sex": "category",
@@ -161,4 +161,89 @@ def test_names_that_look_like_values_need_a_statement_which_certificates_assume(
 
 def test_thousands_are_no_decimals(tmp_path):
     (tmp_path / "t.csv").write_text("a;b\n1,234;2.5\n5,678;3.5\n")
-    assert detect_table(tmp_path / "t.csv").layout == TableLayout(";", ".")
+    found = detect_table(tmp_path / "t.csv")
+    assert found.layout == TableLayout(";", ".", thousands=",")
+    assert [each.kind for each in found.columns.values()] == ["number", "number"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "layout"),
+    [
+        (["1.234,5;2", "0,5;3"], TableLayout(";", ",", thousands=".")),
+        (["1.234;2,5", "2.345;3,5"], TableLayout(";", ",", thousands=".")),
+        (["1,234.5;2", "7.25;3"], TableLayout(";", ".", thousands=",")),
+        (["1 234 567;2,5", "12;3,5"], TableLayout(";", ",", thousands=" ")),
+        (["1'234;2.5", "12;3.5"], TableLayout(";", ".", thousands="'")),
+        # A point in one column and thousands in another one would make a decimal of the point.
+        (["1.234,5;2.5", "0,5;3.25"], TableLayout(";", ".")),
+        (["1.234;2", "5.678;3"], TableLayout(";", ".")),
+        (["1,2;k.A.", "-;3.234,5"], TableLayout(";", ",", thousands=".")),
+        (["12.34.56;1", "1.2.3;2"], TableLayout(";", ".")),
+    ],
+)
+def test_decimals_and_thousands_are_told_together(tmp_path, cells, layout):
+    (tmp_path / "t.csv").write_text("\n".join(["a;b", *cells, ""]))
+    assert detect_table(tmp_path / "t.csv").layout == layout
+
+
+@pytest.mark.parametrize(("encoding", "told"), [("utf-8", None), ("utf-8-sig", None), ("utf-16", "utf-16"),
+                                                ("cp1252", "cp1252"), ("latin-1", "cp1252")])  # fmt: skip
+def test_the_encoding_is_told_and_stated(tmp_path, encoding, told):
+    text = "größe;stadt;y\n" + "".join(f"1,{i % 10};{'Köln' if i % 3 else 'Gießen'};{i % 2}\n" for i in range(60))
+    (tmp_path / "t.csv").write_bytes(text.encode(encoding))
+    done = run("init", tmp_path / "t.csv", "--target", "y", "-o", tmp_path / "b.toml")
+    assert done.code == 0, done
+    content = tomllib.loads((tmp_path / "b.toml").read_text(encoding="utf-8"))
+    assert content["table"].get("encoding") == told
+    assert list(content["columns"]) == ["größe", "stadt"]
+
+
+def test_a_table_of_r_has_a_template(tmp_path):
+    """Row numbers, zip codes and marks of missing cells, as write.csv2 writes them; no mark of the table is told."""
+    ending = (
+        f'"{i}";0{1000 + i};{"k.A." if i % 5 == 0 else f"3,{i % 9}"};{"?" if i % 7 == 0 else "ja"};{i % 2}\n'
+        for i in range(60)
+    )
+    (tmp_path / "t.csv").write_text('"";"area";"crp";"smoker";"y"\n' + "".join(ending))
+    assert run("init", tmp_path / "t.csv", "--target", "y", "-o", tmp_path / "b.toml").code == 0
+    text = (tmp_path / "b.toml").read_text(encoding="utf-8")
+    content = tomllib.loads(text)
+    assert content["columns"][""] == {"type": "ignore"}
+    assert "row numbers of R" in text
+    # Digits with zeros before them are codes: as numbers they would lose them.
+    assert content["columns"]["area"] == {"type": "category", "categories_file": "area.txt"}
+    assert content["columns"]["crp"]["type"] == "number"
+    assert content["columns"]["smoker"]["type"] == "boolean"
+    # The list is that of every table: which of its texts is in this one is not told.
+    assert (
+        tuple(content["columns"]["crp"]["missing_values"])
+        == MARKS
+        == tuple(content["columns"]["smoker"]["missing_values"])
+    )
+    (tmp_path / "t.csv").write_text((tmp_path / "t.csv").read_text().replace("k.A.", "-").replace("?", "fehlt"))
+    assert run("init", tmp_path / "t.csv", "--target", "y", "-o", tmp_path / "other.toml").code == 0
+    assert (tmp_path / "other.toml").read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "cells", "expected"),
+    [
+        ("x", "category", ["01067", "99998"], "category"),
+        ("x", "category", [f"0{i}" for i in range(1000, 1050)], "codes"),
+        ("x", "category", ["10", "20", "5"], "number"),
+        # Of one digit, or of several lengths: 0 and 0.5 are numbers, and 007 alone might be.
+        ("x", "category", ["0", "1"], "number"),
+        ("x", "category", ["007", "12"], "number"),
+        ("zip code", "category", ["10115", "80331"], "category"),
+        ("PLZ", "number", None, "codes"),
+        ("zipper", "number", None, "number"),
+        ("x", "category", ["1.5", "k.A.", "-"], "number"),
+        ("x", "category", ["31.12.2020", "unbekannt"], "date"),
+        ("x", "category", ["north", "unknown"], "category"),
+        ("x", "category", ["-", "?"], "category"),
+    ],
+)
+def test_codes_and_marks_are_told_from_numbers(name, kind, cells, expected):
+    found = propose_column(name, kind, cells)
+    assert found.kind == expected
+    assert found.marked == (expected in ("number", "date") and cells is not None and not {*cells}.isdisjoint(MARKS))

@@ -140,7 +140,12 @@ _SPARSE = {"n_nonzero": 2, **_GAUSSIAN}
 _OBJECTIVE = {"layouts": "close", **_GAUSSIAN}
 _BOUNDS = frozenset({"lower_", "upper_"})
 _HAZARDS = frozenset({"baseline_hazard_", "cuts_", "survival_curve_"})
-_ERRORS = frozenset({"coef_std_error_", "coef_interval_", "coef_p_value_", "inference_"})
+_ERRORS = frozenset(
+    {
+        *("coef_std_error_", "coef_interval_", "coef_p_value_"),
+        *("intercept_std_error_", "intercept_interval_", "inference_"),
+    }
+)
 
 # The first entry of a class stands for it where one setting is enough.
 _PROVED = (

@@ -4,10 +4,13 @@ import tracemalloc
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
@@ -18,6 +21,7 @@ from taciturn.core.errors import DataError, ParameterError
 from taciturn.data.records import ADMISSIBLE
 from taciturn.methods.scaling.estimator import BoundedScaler
 from taciturn.privacy.certificate import Certificate
+from taciturn.privacy.pipeline import certificate_of
 
 LARGEST = float(np.finfo(np.float64).max)
 SPARSE = [sp.csr_matrix, sp.csc_matrix, sp.csr_array, sp.csc_array, sp.coo_array]
@@ -293,3 +297,49 @@ def test_other_shapes_and_unfitted_scalers_are_refused():
 def test_bounds_whose_width_is_no_number_are_refused(lower, upper):
     with pytest.raises(ParameterError, match=r"^lower.*by 1e-301 to 1e301; state the range"):
         BoundedScaler(lower=lower, upper=upper).fit(np.zeros((3, 2)))
+
+
+# ------------------------------------------------------------------ bounds by name
+
+
+PATIENTS = {"age": [18, 59, 100, 7], "pressure": [40, 120, 200, 300]}
+BY_NAME = {"pressure": (40, 200), "age": (18, 100)}
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_bounds_by_name_are_those_of_the_columns(make):
+    table = make(PATIENTS)
+    named, listed = BoundedScaler(bounds=BY_NAME), BoundedScaler(lower=[18, 40], upper=[100, 200])
+    mapped = named.fit(table).transform(table)
+    assert np.array_equal(mapped, listed.fit(table).transform(table))
+    assert mapped.tolist() == [[-1, -1], [0, 0], [1, 1], [-1, 1]]
+    assert named.get_feature_names_out().tolist() == ["age", "pressure"]
+    assert named.certificate_ == listed.certificate_
+    assert certificate_of(make_pipeline(named)).public == certificate_of(make_pipeline(listed)).public
+    # Another order of the columns is another order of the bounds.
+    swapped = make({name: PATIENTS[name] for name in ("pressure", "age")})
+    assert clone(named).fit(swapped).lower_.tolist() == [40, 18]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"bounds": {"age": (18, 100)}}, "expected bounds of every column, and 'pressure' has none"),
+        ({"bounds": BY_NAME | {"weight": (0, 1)}}, "bounds='weight': expected names that X has"),
+        ({"bounds": BY_NAME, "lower": 0.0}, "lower=0.0: expected nothing beside bounds"),
+        ({"bounds": BY_NAME, "upper": [1, 2]}, "expected nothing beside bounds"),
+        ({"bounds": BY_NAME | {"age": 18}}, "expected a pair of numbers"),
+        ({"bounds": BY_NAME | {"age": "ab"}}, "expected a pair of numbers"),
+        ({"bounds": BY_NAME | {"age": (100, 18)}}, "expected a number below"),
+        ({"bounds": [(18, 100), (40, 200)]}, "expected a mapping from names of columns"),
+    ],
+)
+def test_other_bounds_by_name_are_refused(given, message):
+    with pytest.raises(ParameterError) as refused:
+        BoundedScaler(**given).fit(pd.DataFrame(PATIENTS))
+    assert message in str(refused.value)
+
+
+def test_tables_without_names_have_no_bounds_by_name():
+    with pytest.raises(ParameterError, match="expected X with names of columns; pass a data frame"):
+        BoundedScaler(bounds=BY_NAME).fit(pd.DataFrame(PATIENTS).to_numpy())

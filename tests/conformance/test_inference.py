@@ -61,6 +61,10 @@ def test_shapes_and_numbers(kind):
     assert (found.privacy[0, :-1] > 0).all()
     # Residuals are clipped, and a skewed tail would move the intercept of a regression; labels have no tail.
     assert found.estimable[0].tolist() == [True, True, True, kind is SparseClassifier]
+    reach = student.ppf(0.975, found.degrees[0, -1]) * model.intercept_std_error_ + found.allowance[0, -1]
+    middle = np.atleast_1d(model.intercept_)[0]
+    np.testing.assert_allclose(model.intercept_interval_, [middle - reach, middle + reach])
+    assert np.isnan(model.intercept_std_error_) == (kind is SparseRegressor)
     assert found.confounded == ((), (), (), ())
     assert found.reason is None
     assert found.n_records == 2000
@@ -254,6 +258,10 @@ def test_collinear_columns_are_named_and_the_others_keep_their_intervals(kind):
     assert found.confounded[:2] == ((1,), (0,))
     assert found.confounded[2:4] == ((), ())
     frame = model.summary().to_frame()
+    notes = frame.pop("note")
+    assert notes[["x0", "x1"]].tolist() == [f"not estimable: confounded with {name}" for name in ("x1", "x0")]
+    assert notes[["x4", "x7"]].tolist() == ["", ""]
+    assert notes["(intercept)"] == ("no interval" if kind is SparseRegressor else "")
     assert frame.loc[["x0", "x1"]].isna().all(axis=None)
     assert frame.loc[["x4", "x7"]].notna().all(axis=None)
 
@@ -371,7 +379,7 @@ def test_a_fit_without_inference_leaves_no_errors_of_an_earlier_one(kind):
     X, y = data(kind)
     model = make(kind).fit(X, y)
     model.set_params(inference=False).fit(X, y)
-    for name in ("coef_std_error_", "coef_interval_", "coef_p_value_", "inference_"):
+    for name in inference_summary.INFERRED:
         assert not hasattr(model, name)
     with pytest.raises(ParameterError, match="inference=False: expected True for a summary"):
         model.summary()

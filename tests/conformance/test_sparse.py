@@ -301,9 +301,9 @@ def test_wide_sparse_tables_stay_sparse(kind, method):
     X = sp.csr_array((rng.uniform(0.1, 1.0, 30 * n), places), shape=(n, d))
     y = (np.arange(n) % 2).astype(int)
     size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
-    kind(method=method, random_state=0).fit(X, y)
+    kind(method=method, n_nonzero=10, random_state=0).fit(X, y)
     tracemalloc.start()
-    model = kind(method=method, random_state=0).fit(X, y)
+    model = kind(method=method, n_nonzero=10, random_state=0).fit(X, y)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert model.support_.sum() <= 10

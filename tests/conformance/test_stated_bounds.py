@@ -83,6 +83,18 @@ def test_other_bounds_give_other_fits(name):
     assert model.certificate_ != wider.certificate_
 
 
+@pytest.mark.parametrize("name", BOUNDED)
+def test_one_bound_for_several_columns_is_told_of_with_the_remedy(name):
+    model, y = new(name, x_bound=2.5, y_bounds=(-1.0, 1.0))
+    (message,) = warned(model, y, DefaultBoundsWarning)
+    assert message.startswith("x_bound=2.5: expected columns of about this range")
+    assert "BoundedScaler(bounds=" in message
+    # By public facts alone: cells do not matter, and one column shares its bound with no other.
+    assert warned(model, y, DefaultBoundsWarning, X=2.5 * X) == [message]
+    alone, _ = new(name, x_bound=2.5, y_bounds=(-1.0, 1.0), n_features_to_select=1)
+    assert warned(alone, y, DefaultBoundsWarning, X=X[:, :1]) == []
+
+
 @pytest.mark.parametrize("name", [name for name in BOUNDED if not is_regressor(EVERY_CLASS[name]())])
 def test_labels_have_no_bounds(name):
     model, _ = new(name, x_bound=1.0, y_bounds=None)

@@ -10,6 +10,7 @@ from taciturn import SparseClassifier, SparseRegressor, SuspiciousReleaseWarning
 from taciturn.mechanisms import PrivateQuantile
 from taciturn.methods import diagnostics
 from taciturn.methods.diagnostics import Diagnosis, crowds_at_ceiling, diagnose_counts, diagnose_mean, diagnose_shares
+from taciturn.methods.sparse import run
 
 pytestmark = pytest.mark.filterwarnings("ignore::taciturn.WeakBudgetWarning")
 
@@ -31,9 +32,9 @@ def warned(model, X, y):
         warnings.simplefilter("always", SuspiciousReleaseWarning)
         model.fit(X, y)
     assert {warning.filename for warning in caught} <= {__file__}
-    remarks = [release.what for release in model.certificate_.events if ": it says that " in release.what]
-    # What is said is said on the certificate too.
-    assert len(remarks) == len(caught)
+    remarks = [release.what.partition(": it says that ")[2] for release in model.certificate_.events]
+    # What is said is said on the certificate too, and what both halves of a fit say is told once.
+    assert len({*remarks} - {""}) == len(caught)
     return [str(warning.message) for warning in caught]
 
 
@@ -71,6 +72,19 @@ def test_every_strategy_tells(parameters):
     assert classifier_warned(X, labels, ("No", "Yes"), n_nonzero=2, **parameters)
     assert classifier_warned(200.0 + X, labels, n_nonzero=2, epsilon=3.0, **parameters)
     assert classifier_warned(X, labels, n_nonzero=2, **parameters) == []
+
+
+def test_what_the_second_half_alone_says_is_told(monkeypatch):
+    shares = []
+
+    def of_the_second(what, codes, rates, deviation):
+        shares.append(rates)
+        return Diagnosis("labels", what) if len(shares) == 2 else None
+
+    monkeypatch.setattr(run, "diagnose_shares", of_the_second)
+    X, _, labels = records(2000, d=6)
+    assert len(classifier_warned(X, labels, epsilon=4.0, n_nonzero=2, inference=True)) == 1
+    assert len(shares) == 2
 
 
 def test_without_privacy_and_with_given_clips_nothing_is_released_that_could_tell():

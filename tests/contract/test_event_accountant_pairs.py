@@ -10,6 +10,7 @@ import math
 from dataclasses import replace
 
 import dp_accounting
+import numpy as np
 import pytest
 from dp_accounting import dp_event
 from dp_accounting.pld import common, privacy_loss_distribution
@@ -31,13 +32,14 @@ from taciturn.events import (
     ParallelEvent,
     PermuteAndFlipEvent,
     PureEvent,
+    RepeatAndSelectEvent,
     RepeatedEvent,
     alternatives,
 )
 from taciturn.privacy import pure
-from taciturn.privacy.budget import Pieces, pieces_of
+from taciturn.privacy.budget import Pieces, Trials, pieces_of
 from taciturn.privacy.calibration import RULES, Rule
-from taciturn.privacy.rdp import ORDERS
+from taciturn.privacy.rdp import ORDERS, success_probability, trials_curve
 
 RELATION = dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
 DELTA = 1e-5
@@ -57,6 +59,8 @@ EVENTS = [
     ExponentialEvent(0.2) + GaussianEvent(6.0) + PureEvent(0.1),
     ExponentialEvent(0.2) + ObjectivePerturbationEvent(0.05, 0.2, False) + GaussianEvent(6.0),
     NotPrivateEvent(),
+    RepeatAndSelectEvent(6.0, 10.0),
+    RepeatAndSelectEvent(6.0, 3.0, 1.0) + GaussianEvent(6.0),
 ]
 
 every_event = pytest.mark.parametrize("event", EVENTS, ids=repr)
@@ -224,6 +228,36 @@ def test_never_above_their_renyi_accountant(mix):
     assert epsilon_of(ours(*mix), DELTA) <= theirs(*mix) * (1 + 1e-6)
     doubled = tuple({value: 2 * count for value, count in part.items()} for part in mix)
     assert not epsilon_of(ours(*doubled), DELTA) <= theirs(*mix) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("shape", [0.0, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize(("sigma", "mean"), [(8.0, 10.0), (3.0, 2.0), (20.0, 300.0)])
+def test_searches_cost_what_their_accountant_says(sigma, mean, shape):
+    def asked(of_trials: float) -> float:
+        accountant = RdpAccountant(orders=ORDERS, neighboring_relation=RELATION)
+        trial = dp_event.GaussianDpEvent(sigma)
+        accountant.compose(dp_event.RepeatAndSelectDpEvent(trial, of_trials, shape))
+        return accountant.get_epsilon(DELTA)
+
+    epsilon = epsilon_of(RepeatAndSelectEvent(sigma, mean, shape), DELTA)
+    assert epsilon == pytest.approx(asked(mean), rel=1e-5)
+    # A search that is charged as one of half as many trials, or as its best trial alone.
+    assert asked(max(mean / 2, 1.0 + 1e-6)) < 0.995 * epsilon
+    assert epsilon_of(GaussianEvent(sigma), DELTA) < 0.8 * epsilon
+
+
+@pytest.mark.parametrize("shape", [0.0, 1.0])
+def test_searches_have_the_closed_form_of_concentrated_trials(shape):
+    """For trials of curve rho alpha the best order for the constant is the root of ln(1/gamma) / rho.
+
+    Beyond the root of ln(mean) / rho the curve rises.
+    """
+    sigma, mean, alpha = 30.0, 20.0, 200.0
+    rho, gamma = 0.5 / sigma**2, success_probability(mean, shape)
+    at = int(np.argmin(np.abs(ORDERS - alpha)))
+    constant = (1 + shape) * (2 * math.sqrt(rho * math.log(1 / gamma)) - rho)
+    expected = rho * ORDERS[at] + constant + math.log(mean) / (ORDERS[at] - 1)
+    assert trials_curve(Trials(sigma, mean, shape))[at] == pytest.approx(expected, rel=2e-3)
 
 
 # ------------------------------------------------------------------ second opinions: loss distributions

@@ -15,7 +15,7 @@ from taciturn.methods import clipped_records
 from taciturn.methods.inference import whitened
 from taciturn.methods.selection import run as selection_run
 
-__all__ = ["BROKEN", "rows_counted_one_by_one"]
+__all__ = ["BROKEN", "OF_INFERENCE", "rows_counted_one_by_one"]
 
 
 @contextmanager
@@ -115,3 +115,6 @@ BROKEN = {
     "full weight in ranks": (full_weight_in_ranks, ("SparseRegressor", "HardThresholdClassifier", "PrivateScaler")),
 }
 """What is broken, and the classes whose replays have to notice."""
+
+OF_INFERENCE = ("halves cut persons", "whitened rows weighted one by one")
+"""What only fits with standard errors do."""

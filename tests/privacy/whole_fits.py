@@ -21,6 +21,7 @@ from taciturn.methods.frank_wolfe import run as frank_wolfe_run
 from taciturn.methods.frank_wolfe.run import FrankWolfeProblem
 from taciturn.methods.registry import KINDS, classes_of
 from taciturn.methods.screening import run as screening_run
+from taciturn.methods.search.estimator import PrivateRandomizedSearch
 from taciturn.privacy import mechanisms
 from taciturn_research.attacks import all_entries, find_entries, scores
 from taciturn_research.attacks.run import audit_entry
@@ -58,6 +59,7 @@ def less_noise(times: int) -> Iterator[None]:
 def a_twentieth_of_the_noise(subject: str) -> Iterator[None]:
     """A context in which the public ``fit`` of a class, or a public function, draws a twentieth of its noise."""
     kinds = classes_of(*KINDS)
+    kinds["PrivateRandomizedSearch"] = PrivateRandomizedSearch
     # The catalogue has functions under names of its own.
     owner, name = (kinds[subject], "fit") if subject in kinds else (scores, subject)
     original = getattr(owner, name)
@@ -126,6 +128,7 @@ WHOLE_FITS = (
     WholeFit("HardThresholdClassifier"),
     WholeFit("SparseRegressor"),
     WholeFit("SparseClassifier"),
+    WholeFit("SparseRegressor/variables"),
     WholeFit("SparseRegressor/inference", quick_trials=80),
     WholeFit("ObjectivePerturbationRegressor", trials=120),
     WholeFit("ObjectivePerturbationClassifier", trials=120),
@@ -135,6 +138,8 @@ WHOLE_FITS = (
     WholeFit("private_score/sampled", trials=120),
     WholeFit("private_score/all", trials=120),
     WholeFit("private_survival_curve", trials=120),
+    WholeFit("PrivateRandomizedSearch", trials=400, quick_trials=120),
+    WholeFit("private_cross_val_score", trials=200, quick_trials=120),
     WholeFit("CorrelationSelector/persons-order"),
     WholeFit("BlockVoteSelector/persons-order"),
     WholeFit("HardThresholdRegressor/persons"),

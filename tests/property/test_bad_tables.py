@@ -6,6 +6,7 @@ import math
 import os
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +22,7 @@ from taciturn.tables import (
     Column,
     TableBounds,
     TableEncoder,
+    TableLayout,
     Target,
     open_partitions,
     read_batches,
@@ -38,6 +40,13 @@ BOUNDS = TableBounds(
         "c": Column("category", categories=("north", "south")),
         "text": Column("ignore"),
     },
+)
+# The same with terms and rules for single cells, none of which a good cell of BOUNDS needs.
+RULED = replace(
+    BOUNDS,
+    columns=dict(BOUNDS.columns) | {"x": Column("number", -1, 1, missing_values=("k.A.",))},
+    layout=TableLayout(encoding="utf-8", thousands="'", missing_values=("-999", ".")),
+    terms=("x^2", "spline(x, -0.5, 0, 0.5, 0.75)", "x:b", "b:c", "c:x"),
 )
 SPARSE = TableBounds(Target("label", -1, 1), defaults=Column("number", -1, 1))
 
@@ -71,13 +80,13 @@ def ends_well_or_in_a_sentence(call):
 
 def every_way(path, bounds=BOUNDS):
     """Read a file in every way there is; whether all of them end well."""
-    encoder = TableEncoder(bounds=TableBounds(bounds.target, bounds.columns, bounds.defaults, order=("x", "b", "c")))
+    encoder = TableEncoder(bounds=bounds if bounds is SPARSE else replace(bounds, order=("x", "b", "c")))
     if bounds is SPARSE:
         encoder = TableEncoder(bounds=TableBounds(SPARSE.target, defaults=SPARSE.defaults, order=("1", "3")))
     encoder.fit(pa.table({name: [] for name in ("x", "b", "c", "1", "3")}))
     name = bounds.target.name
     ways = [
-        lambda: read_schema(path),
+        lambda: read_schema(path, bounds.layout),
         lambda: read_table(path, bounds, name),
         lambda: list(read_batches(path, encoder)),
         lambda: list(read_batches(path, encoder, name)),
@@ -168,6 +177,26 @@ def test_texts_that_are_strange_but_good(tmp_path, what, suffix):
     path = tmp_path / f"t{suffix}"
     path.write_bytes(gzip.compress(text.encode()) if suffix.endswith("z") else text.encode())
     assert every_way(path)
+
+
+@pytest.mark.parametrize("what", GOOD_TEXTS)
+def test_texts_that_are_good_are_good_by_more_rules(tmp_path, what):
+    path = tmp_path / "t.csv"
+    path.write_bytes(GOOD_TEXTS[what].encode())
+    assert every_way(path, RULED)
+    path.write_bytes(GOOD_TEXTS[what].encode("utf-16"))
+    assert every_way(path, replace(RULED, layout=replace(RULED.layout, encoding="utf-16")))
+
+
+@pytest.mark.parametrize("what", BAD_TEXTS)
+def test_texts_that_are_bad_are_bad_by_more_rules(tmp_path, what):
+    content = BAD_TEXTS[what]
+    path = tmp_path / "t.csv"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    assert not every_way(path, RULED)
+    if isinstance(content, bytes):
+        # In another encoding it is another text, which ends well or in a sentence.
+        every_way(path, replace(RULED, layout=replace(RULED.layout, encoding="cp1252")))
 
 
 @pytest.mark.parametrize("what", BAD_TEXTS)

@@ -408,7 +408,7 @@ def test_labels_that_are_nearly_certain_are_covered(monkeypatch):
     assert np.isfinite(covered).mean() >= 0.6
     assert np.mean(covered[np.isfinite(covered)] <= 1) >= 0.88
     # Without first steps the information is that of a start which is too short.
-    monkeypatch.setattr(runs.NormalDesign, "solve", lambda design, theta, gradient: theta)
+    monkeypatch.setattr(runs.NormalDesign, "solve", lambda design, theta, *given: theta)
     monkeypatch.setattr(runs, "TUNING", replace(runs.TUNING, longest_last_step=math.inf, longest_curved_step=math.inf))
     started = deviations()
     assert np.mean(started[np.isfinite(started)] <= 1) < 0.5

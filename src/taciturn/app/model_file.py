@@ -127,6 +127,8 @@ def to_plain(name: str, value: Any) -> Any:
     elif name == "columns" and value is not None:
         # Any iterable of names and places, also numpy's integers.
         value = [item.item() if isinstance(item, np.generic) else item for item in value]
+    elif name == "groups" and value is not None:
+        return [to_plain("columns", group) for group in value]
     elif isinstance(value, Mapping):
         # Pairs, since JSON's keys are text.
         return [to_plain(name, (label, weight)) for label, weight in value.items()]
@@ -136,8 +138,10 @@ def to_plain(name: str, value: Any) -> Any:
     return "inf" if value == math.inf else items if isinstance(value, list | tuple) else value
 
 
-def from_plain(value: Any) -> Any:
+def from_plain(name: str, value: Any) -> Any:
     """Restore a parameter from JSON's types."""
+    if name == "groups" and value is not None:
+        return tuple(map(tuple, value))
     if isinstance(value, list):
         pairs = all(isinstance(item, list) and len(item) == 2 for item in value) and value
         return dict(value) if pairs else tuple(value)
@@ -308,6 +312,9 @@ VERSION = 3
 _BEFORE = 2
 """The version of taciturn 0.2, which is read, too."""
 
+_ADDED = frozenset({"select", "groups"})
+"""Parameters that files of the version before do not state; they have their defaults."""
+
 NOT_STORED = frozenset({"account", "random_state"})
 """Parameters that no file holds: with the seed a reader could remove the noise, and an account's URL is the owner's."""
 
@@ -353,9 +360,10 @@ def new_estimator(content: dict[str, Any]) -> Any:
     stated = content["parameters"]
     if not isinstance(stated, dict) or not NOT_STORED.isdisjoint(stated):
         raise damaged("parameters that an estimator does not have")
-    if set(stated) != set(kind().get_params(deep=False)) - NOT_STORED:
+    added = set() if content["version"] == VERSION else _ADDED.difference(stated)
+    if set(stated) != set(kind().get_params(deep=False)) - NOT_STORED - added:
         raise damaged("parameters that the estimator does not have")
-    estimator = kind(**{parameter: from_plain(value) for parameter, value in stated.items()})
+    estimator = kind(**{parameter: from_plain(parameter, value) for parameter, value in stated.items()})
     estimator.check_parameters()
     return estimator
 
@@ -637,7 +645,8 @@ class Model:
         """The coefficients with standard errors, p-values and intervals, by feature and per unit of the columns.
 
         A column of numbers is mapped from its bounds to [-1, 1], so that one unit of the feature is half the width of
-        the bounds. Of truth values and categories it is the change from no to yes.
+        the bounds. Of truth values and categories it is the change from no to yes. Where the bounds state ``per``,
+        effects are those of that change of the column.
 
         **Privacy.** Post-processing of what the fit released: it costs nothing.
         """
@@ -647,8 +656,8 @@ class Model:
                 "estimator", name, "SparseRegressor or SparseClassifier for a summary", "fit one with inference=True"
             )
         found: CoefficientSummary = self.estimator.summary(units=self.bounds.feature_units)
-        names = self.feature_names
-        return replace(found, names=[names[j] for j in found.inference.columns])
+        names, steps, columns = self.feature_names, self.bounds.feature_steps, found.inference.columns
+        return replace(found, names=[names[j] for j in columns], steps=[steps[j] for j in columns])
 
     @property
     def inference_notes(self) -> tuple[str, ...]:
@@ -670,6 +679,26 @@ class Model:
             f"The model has all categories of {listed}, which are collinear with the intercept where every record has "
             "one of them: leave one category out, as the one that others are compared with.",
         )
+
+    def shown_weights(self) -> tuple[FloatArray, FloatArray, list[str]]:
+        """Weights and intercepts, one row per output, as they are shown, and the levels that others are compared with.
+
+        Of a category with all of its levels in the model, every record has one, so that a number could be added to
+        their weights and taken from the intercept. They are shown as differences from the reference level, whose
+        weight goes to the intercept. Predictions are the same.
+        """
+        estimator = self.estimator
+        stored = estimator.coef_
+        values = np.array(np.atleast_2d(stored.toarray() if hasattr(stored, "toarray") else stored), dtype=np.float64)
+        intercepts = np.array(np.atleast_1d(estimator.intercept_), dtype=np.float64)
+        references = []
+        for first, *others in self.bounds.indicator_blocks if estimator.fit_intercept else ():
+            levels = [first, *(place for place in others if "=" in self.feature_names[place])]
+            if estimator.support_[levels].all():
+                intercepts += values[:, first]
+                values[:, [*others, first]] -= values[:, [first]]
+                references.append(self.feature_names[first])
+        return values, intercepts, references
 
     def to_json(self) -> str:
         """Return the model as JSON text; :meth:`from_json` restores it bit for bit."""

@@ -51,10 +51,12 @@ from taciturn.privacy.events import (
     OppositeSelectionsEvent,
     PermuteAndFlipEvent,
     PureEvent,
+    RepeatAndSelectEvent,
     fold,
     for_group,
 )
 from taciturn.privacy.filter import chain_cost
+from taciturn.privacy.gdp import gaussian_cost, selection_step
 from taciturn.privacy.pipeline import certificate_of
 
 # ---- Whether two results are the same to the bit.
@@ -593,9 +595,12 @@ def uncovered(certificate: Certificate, releases: Iterable[Recorded]) -> str | N
         events.append(event)
     if not events or _proved(certificate, ComposedEvent(tuple(events))):
         return None
-    if _holds(certificate) and any(
-        _bought(lines, events) or (not certificate.ordered and _listed(lines, events))
-        for lines in lines_of_a_record(certificate.events)
+    if _holds(certificate) and (
+        any(
+            _bought(lines, events) or (not certificate.ordered and _listed(lines, events))
+            for lines in lines_of_a_record(certificate.events)
+        )
+        or _in_order(events, *gaussian_cost(certificate.event, ordered=certificate.ordered))
     ):
         return None
     n = sum(fold(ComposedEvent(tuple(events))).values())
@@ -603,6 +608,38 @@ def uncovered(certificate: Certificate, releases: Iterable[Recorded]) -> str | N
         f"{n} release{'' if n == 1 else 's'} cost more than epsilon={certificate.epsilon:g} at "
         f"delta={certificate.delta:g}, which the certificate states"
     )
+
+
+def dearer_trial(certificate: Certificate, releases: Iterable[Recorded]) -> str | None:
+    """Describe a trial of a search that costs more than its certificate prices a trial at; None if it does not."""
+    prices = [part for part in fold(certificate.event) if isinstance(part, RepeatAndSelectEvent)]
+    if not certificate.is_proved or math.isinf(certificate.epsilon):
+        return None
+    if len(prices) != 1:
+        return "the certificate has no price for a trial of a search"
+    events = [_event_of(mechanism, value) for mechanism, value in releases]
+    price = prices[0]
+    if _in_order(events, price.noise_multiplier**-2.0, price.distance / price.mean):
+        return None
+    return f"a trial costs more than a Gaussian release of noise multiplier {price.noise_multiplier:g}"
+
+
+def _in_order(events: Sequence[Event | None], squared: float, distance: float) -> bool:
+    """Whether releases, as they were made one after the other, cost no more than a squared Gaussian parameter.
+
+    From the last one to the first: what follows a selection makes it cheaper (:mod:`taciturn.privacy.gdp`).
+    """
+    spent, used = 0.0, 0.0
+    for event in reversed(events):
+        if event is None:
+            return False
+        for part, count in fold(event).items():
+            if isinstance(part, ExponentialEvent):
+                spent = selection_step(spent, part.epsilon, count)
+            else:
+                spent += gaussian_cost(part * count)[0]
+            used += count * getattr(part, "distance", 0.0)
+    return math.isfinite(squared) and spent <= (1.0 + _ROUNDING) * squared and used <= (1.0 + _ROUNDING) * distance
 
 
 def _event_of(mechanism: Any, value: np.ndarray) -> Event | None:

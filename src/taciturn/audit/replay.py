@@ -39,12 +39,21 @@ import numpy as np
 from sklearn.base import clone
 
 from taciturn.audit.engine import shares_of_limits
-from taciturn.audit.observing import Facts, Observed, certificate_in, differing_names, facts_of, observe, uncovered
+from taciturn.audit.observing import (
+    Facts,
+    Observed,
+    certificate_in,
+    dearer_trial,
+    differing_names,
+    facts_of,
+    observe,
+    uncovered,
+)
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
 from taciturn.core.rng import Stream
 from taciturn.data.persons import read_persons
 from taciturn.data.sensitivity import Relation, check_relation
-from taciturn.privacy.transcript import Call, Limit, open_block, transcribed
+from taciturn.privacy.transcript import Call, Limit, left_out_block, open_block, open_trial, transcribed
 
 OutcomeT = TypeVar("OutcomeT")
 
@@ -204,6 +213,12 @@ class _Entry:
     value: np.ndarray
     outcome: Any
     block: int | None
+    left_out: int | None
+    trial: int | None
+
+    def reads(self, block: int | None) -> bool:
+        """Whether the release is about the records of a block; None stands for all records."""
+        return self.block in (None, block) and (self.left_out is None or self.left_out != block)
 
 
 @dataclass(slots=True)
@@ -239,7 +254,8 @@ class _Recorder(_Transcript):
         outcome = draw()
         # Copies, since later steps may work in place.
         value = np.array(call.value(outcome))
-        self.entries.append(_Entry(call.mechanism, call.limits, value, deepcopy(outcome), self.block()))
+        where = self.block(), left_out_block(), open_trial()
+        self.entries.append(_Entry(call.mechanism, call.limits, value, deepcopy(outcome), *where))
         return outcome
 
 
@@ -392,11 +408,13 @@ def _costs(result: Any, recorder: _Recorder) -> list[Difference]:
     certificate = certificate_in(result)
     if certificate is None:
         return []
-    of_blocks = {
-        block: [(entry.mechanism, entry.value) for entry in recorder.entries if entry.block in (None, block)]
-        for block in dict.fromkeys(recorder.blocks or (None,))
-    }
-    found = dict.fromkeys(uncovered(certificate, releases) for releases in of_blocks.values())
+    # Of the trials of a search each has a price of its own, and only the best is shown.
+    found: dict[str | None, None] = {}
+    for block in recorder.blocks or (None,):
+        read = [entry for entry in recorder.entries if entry.reads(block)]
+        for trial in dict.fromkeys(entry.trial for entry in read) or (None,):
+            releases = [(entry.mechanism, entry.value) for entry in read if entry.trial == trial]
+            found[uncovered(certificate, releases) if trial is None else dearer_trial(certificate, releases)] = None
     return [Difference("cost", words) for words in found if words is not None]
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 
 class TaciturnError(Exception):
@@ -78,7 +80,10 @@ class WeakGuaranteeWarning(UserWarning):
 
 
 class DefaultBoundsWarning(UserWarning):
-    """A fit clips to bounds that nobody stated: ``x_bound`` or ``y_bounds`` was not given."""
+    """A fit clips to bounds that nobody stated, or to one that columns of different ranges share.
+
+    ``x_bound`` or ``y_bounds`` was not given, or one ``x_bound`` other than 1 for several columns.
+    """
 
 
 class SuspiciousReleaseWarning(UserWarning):
@@ -98,8 +103,29 @@ _LOGGER = logging.getLogger("taciturn")
 _LOGGER.addHandler(logging.NullHandler())
 
 
+# Inside of a search, whose trials nobody may count.
+_secret: ContextVar[bool] = ContextVar("inside of a secret number of fits", default=False)
+
+
+@contextmanager
+def in_secret() -> Iterator[None]:
+    """Without log records and warnings of ours: a search makes a secret number of fits, and shows one of them."""
+    before = _secret.set(True)
+    try:
+        yield
+    finally:
+        _secret.reset(before)
+
+
+def is_secret() -> bool:
+    """Whether a warning or a log record would reveal the number of fits."""
+    return _secret.get()
+
+
 def log_phase(what: str, phase: str, details: str = "") -> None:
     """Log that a computation enters a phase, which the record has as ``phase``; ``details`` are public facts."""
+    if is_secret():
+        return
     said = f"{phase} {details}" if details else phase
     _LOGGER.info("%s: %s", what, said, extra={"phase": phase})
 

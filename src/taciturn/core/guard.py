@@ -21,7 +21,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from taciturn.core.errors import DataError, DataTypeError
+from taciturn.core.errors import DataError, DataTypeError, is_secret
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -132,6 +132,8 @@ _PASSED = ("taciturn", "sklearn", "joblib")
 
 def warn_caller(message: str, category: type[Warning]) -> None:
     """Warn of a public fact or a release, on behalf of the line that called into the package."""
+    if is_secret():
+        return
     level, frame = 2, sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _PASSED:
         frame, level = frame.f_back, level + 1  # type: ignore[assignment]

@@ -121,6 +121,14 @@ def read_persons(persons: Any, n_rows: int) -> PersonKeys:
     return PersonKeys(slots[0], n_persons, digest)
 
 
+def units_of_rows(persons: Any, n_rows: int) -> tuple[IndexArray, int]:
+    """The record that each row belongs to, -1 for a row of nobody, and the number of records."""
+    if persons is None:
+        return np.arange(n_rows), n_rows
+    keys = read_persons(persons, n_rows)
+    return keys.slots, keys.n_persons
+
+
 class NamedKeys(list[Any]):
     """Keys from a column of a table, with its name, which the columns of data frames have too."""
 

@@ -657,11 +657,11 @@ def jointly_clipped_sum(product_bound: int, relation: str) -> Sensitivity:
     *Proof.* A record's term is the matrix :math:`r_i x_i^\top`, whose Frobenius norm is the product of the two norms;
     then :func:`record_sum`. Attained by a record whose derivative is clipped, but for rounding.
 
-    *Hazards.* The vector of a record is the sum of ``r_j t_j`` over the intervals j of follow-up, with as many terms for
-    every record and zeros where it is not observed. It is not a number times a row, so that to cut its parts can
-    lengthen it: it is rounded to integers as a whole, and one whose squared norm is not at most ``S**2`` (less 2**-40 of
-    it, for sums of squares in doubles) becomes zero. Its weight is a function of the row and of released numbers. If it
-    were expanded into a row for each interval, the record would add as many vectors of norm S as it is observed long.
+    *Hazards.* The vector of a record is the sum of ``r_j t_j`` over the intervals j of follow-up, with as many terms
+    for every record and zeros where it is not observed. It is not a number times a row, so that to cut its parts can
+    lengthen it: it is rounded to integers as a whole, and one whose squared norm is not at most ``S**2`` (less 2**-40
+    of it, for sums of squares in doubles) becomes zero. Its weight is a function of the row and of released numbers. If
+    it were expanded into a row for each interval, the record would add as many vectors of norm S as it is observed.
 
     *Persons.* On the m rows of a person ``||r_i|| <= min(W // m, isqrt(S**2 // (m**2 N_i)))``, where N is the squared
     norm of the row and W the integer for a derivative at its bound, so that ``||r_i|| ||x_i|| <= S / m``. Vectors of

@@ -610,6 +610,8 @@ class OpenTable(ABC):
     """The public range of the target, where the table states it."""
     x_bound: float | None = None
     """The public bound on every feature, where the table states it."""
+    groups: Sequence[Sequence[int]] | None = None
+    """The places of the features of each column of a table on disk; None where they are not known."""
     person_column: str | None = None
     """The name of the column with the keys of the persons, where the table has one."""
     invalid: str | None = None

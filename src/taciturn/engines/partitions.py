@@ -329,6 +329,7 @@ class PartitionedTable(OpenTable):
             x_bound=1.0 if whole else None,
         )
         table.person_column = bounds.person
+        table.groups = bounds.feature_groups if whole else None
         if isinstance(partitions, TablePartitions):
             table.invalid = partitions.invalid
             # Files that other machines read cannot be copied here.

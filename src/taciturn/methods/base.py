@@ -107,6 +107,17 @@ def warn_of_default_bounds(*missing: str) -> None:
         warn_caller(f"{name}=None: expected {_DEFAULTS[name]}.", DefaultBoundsWarning)
 
 
+def warn_of_shared_bound(x_bound: float, n_features: int) -> None:
+    """Warn of one number that bounds several columns which no scaler has given the same range, by public facts."""
+    if n_features > 1 and x_bound != 1.0:
+        warn_caller(
+            f"x_bound={x_bound!r}: expected columns of about this range, as noise is in proportion to it, and columns "
+            "of a smaller range get much more than they need; put a scaler with the bounds of each column before the "
+            'model, BoundedScaler(bounds={"age": (18, 100), ...}), and give x_bound=1.0.',
+            DefaultBoundsWarning,
+        )
+
+
 def warn_of_weak_budget(epsilon: float, n_records: int, enough: int, unit: str) -> None:
     """Warn that a fit of so many records may be mostly noise."""
     warn_caller(
@@ -616,7 +627,8 @@ class PublicFacts:
     a table in partitions under add-remove, whose rows are not counted before all is reserved. ``n_records`` is the
     public number of rows or persons, or ``n_public`` under add-remove. ``labels`` are the sorted classes, None for
     a target of numbers; ``assumptions`` are what the certificate has to assume for these facts to be public.
-    ``columns`` are those that the caller fixed, in increasing order (None: all may be used). ``person_column`` is
+    ``columns`` are those that the caller fixed, in increasing order (None: all may be used), and ``variables`` the
+    number, from 0, of the variable of each feature (None: features are chosen one by one). ``person_column`` is
     the name of the column of keys, and ``person_digest`` a digest of their set, None under add-remove, where the
     set is private.
     """
@@ -627,6 +639,7 @@ class PublicFacts:
     labels: AnyArray | None = None
     assumptions: tuple[str, ...] = ()
     columns: tuple[int, ...] | None = None
+    variables: tuple[int, ...] | None = None
     unit: str = "record"
     person_column: str | None = None
     person_digest: str | None = None
@@ -772,10 +785,11 @@ class PrivateEstimator(Guarded, Represented, Budgeted):
             random_state=self.random_state,
         )
 
-    def plan_for(self, X: Any, y: Any) -> PricedPlan:
+    def plan_for(self, X: Any, y: Any, persons: Any = None) -> PricedPlan:
         """What a fit to a table would release and cost, from public facts; nothing is reserved or drawn."""
         self.check_parameters()
-        plan: PricedPlan = self._plan(self._public_facts(X, y))
+        facts, _ = self._person_facts(self._public_facts(X, y), persons)
+        plan: PricedPlan = self._plan(facts)
         return plan
 
     def _plan(self, facts: PublicFacts) -> Any:
@@ -835,6 +849,8 @@ class PrivateEstimator(Guarded, Represented, Budgeted):
     def _warn_of_defaults(self, facts: PublicFacts) -> None:
         """Warn of bounds that nobody gave; those of a target count where it holds numbers."""
         asked = ("x_bound", "y_bounds") if facts.labels is None else ("x_bound",)
+        if self.x_bound is not None:
+            warn_of_shared_bound(float(self.x_bound), facts.n_features)
         warn_of_default_bounds(*(name for name in asked if hasattr(self, name) and self._bound_of(name) is None))
 
     def _require_public_count(self) -> None:

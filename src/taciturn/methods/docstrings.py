@@ -161,11 +161,17 @@ n_jobs : int, default=None
     Number of joblib workers for the blocks. The result is the same for any number.
 """,
     "sparse": """
-n_nonzero : int, "auto" or "all", default=10
-    Number of nonzero coefficients, the intercept not counted. "all": every feature, the best for prediction with
-    enough records per feature (25 at epsilon 0.5, 13 at 1, 3 at 5) and of texts; elsewhere "auto" predicts better.
-    "auto": as few as hold the accuracy of all of them, by a private comparison of losses; none where a constant
-    does as well. It keeps neighbours of true features where columns are strongly correlated.
+n_nonzero : int, "auto" or "all", default="auto"
+    Number of nonzero coefficients, the intercept not counted. "auto": as few as hold the accuracy of all of them, by a
+    private comparison of losses; none where a constant does as well. "all": every feature, for prediction and for
+    texts. It counts variables where ``select`` is "variables".
+select : {"columns", "variables"}, default="columns"
+    What is kept or dropped. "columns": each feature by itself; features of hardly any record are chosen last, by their
+    released second moment. "variables": all features of a variable together, such as the indicators of a category.
+groups : list of lists of int or str, default=None
+    With ``select="variables"``: the features of each variable, by place or by name; those in no group are variables of
+    their own. None: those of the table that ``open_table`` opens, or by names: features with the same name before "=",
+    or before an underscore where it can be at one place only.
 method : {"auto", "two-phase", "one-shot"}, default="auto"
     The strategy. "two-phase": a selection phase of gradient descent on all (screened) columns, then an
     estimation phase on those selected. "one-shot": noisy correlations select the columns, then the estimation
@@ -194,6 +200,10 @@ coef_interval_ : ndarray of shape (n_features, 2) or (n_classes, n_features, 2)
     Likewise, confidence intervals.
 coef_p_value_ : ndarray of shape (n_features,) or (n_classes, n_features)
     Likewise, p-values of the hypotheses that coefficients are zero.
+intercept_std_error_ : float or ndarray of shape (n_classes,)
+    Likewise, the standard error of the intercept.
+intercept_interval_ : ndarray of shape (2,) or (n_classes, 2)
+    Likewise, its confidence interval.
 inference_ : Inference
     Likewise, all of that in one object, the intercept included.
 """,

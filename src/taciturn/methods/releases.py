@@ -11,7 +11,7 @@ import numpy as np
 
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import ONE, FloatArray, IntArray, sum_magnitude
+from taciturn.core.validation import ONE, FloatArray, IndexArray, IntArray, sum_magnitude
 from taciturn.data.sensitivity import (
     GRAM_WEIGHTS,
     MOST_PRIVATE_ROWS,
@@ -301,11 +301,25 @@ class Releases:
         return matrix, _deviation(noise) / GRAM_WEIGHTS[0] * unit
 
     def largest_correlations(
-        self, what: str, share: float, correlations: EntryCorrelationSum, k: int, entry: int, weight: int
+        self,
+        what: str,
+        share: float,
+        correlations: EntryCorrelationSum,
+        k: int,
+        entry: int,
+        weight: int,
+        variables: IndexArray | None = None,
     ) -> IntArray:
-        """The places of k large absolute sums by Gumbel noise, for entries and weights within bounds."""
+        """The places of k large absolute sums by Gumbel noise, for entries and weights within bounds.
+
+        With ``variables``, the numbers from 0 of those that columns are of, k of these are returned. A variable has the
+        largest sum of its columns, and the largest of some scores moves by no more than any of them does.
+        """
         selection_range = self._budget.selection(what, share, k)
         scores = np.abs(self._source.total(correlations)).sum(axis=1)
+        if variables is not None:
+            columns, scores = scores, np.zeros(int(variables.max()) + 1, dtype=scores.dtype)
+            np.maximum.at(scores, variables, columns)
         if not self._budget.private:
             return first_k_of(scores, np.zeros(scores.size), k)
         sensitivity = proposal_scores(entry, weight, self._relation)
@@ -314,6 +328,10 @@ class Releases:
     def can_select(self, share: float, k: int) -> bool:
         """Whether a share pays for k selections and what double precision costs them."""
         return self._budget.range_of(share, k) > 4.0 * rounding_charge(k)
+
+    def selection_noise(self, share: float, clip: float) -> float:
+        """The scale of the noise in a selection among sums of terms within a clip."""
+        return 2.0 * clip / self._budget.range_of(share) if self._budget.private else 0.0
 
     def noise(
         self, loss: Loss, row_squared: int, what: str, share: float, values: int, count: int = 1
@@ -361,17 +379,19 @@ class Releases:
         reference: FloatArray,
         penalties: FloatArray,
         clips: tuple[float, float],
-        tolerance: float = 0.0,
+        tolerance: float | FloatArray = 0.0,
     ) -> int:
         """The place of a model with a small sum of clipped excess losses over a reference, plus penalty.
 
-        Excess losses are clipped at twice the range of the selection, within two ends. Sums count from a tolerance on.
+        Excess losses are clipped at twice the range of the selection, within two ends. Sums count from a tolerance on,
+        one for all or one each.
         """
         selection_range = self._budget.selection(what, share)
         clip = min(max(2.0 * selection_range, clips[0]), clips[1])
         unit = _TERM_BOUND / clip
         sums = self._source.total(ExcessLossSums(clipping, models, reference, clip, unit))
-        scores = -np.maximum(sums, round(tolerance * unit)) - np.rint(penalties * unit).astype(np.int64)
+        least, penalty = (np.rint(np.multiply(values, unit)).astype(np.int64) for values in (tolerance, penalties))
+        scores = -np.maximum(sums, least) - penalty
         if not self._budget.private:
             return int(np.argmax(scores))
         sensitivity = loss_differences(_TERM_BOUND, self._relation)

@@ -21,6 +21,7 @@ from taciturn.privacy.events import (
     NotPrivateEvent,
     ObjectivePerturbationEvent,
     OppositeSelectionsEvent,
+    RepeatAndSelectEvent,
     count_alternatives,
     fold,
     in_order,
@@ -163,6 +164,7 @@ _KNOWN = frozenset(
         NotPrivateEvent,
         ObjectivePerturbationEvent,
         OppositeSelectionsEvent,
+        RepeatAndSelectEvent,
     )
 )
 
@@ -184,12 +186,25 @@ class Objective:
 
 
 @dataclass(frozen=True, slots=True)
+class Trials:
+    """Trials of a mechanism that costs one Gaussian release of a ``noise_multiplier``, the best of which is released.
+
+    Their number follows a truncated negative binomial law of a ``mean`` and a ``shape``.
+    """
+
+    noise_multiplier: float
+    mean: float
+    shape: float
+
+
+@dataclass(frozen=True, slots=True)
 class Pieces:
     """The elementary releases of a plan with their counts, sorted by what is known about them.
 
     ``selections`` are the ranges of bounded-range selections as runs, in order of execution if ``ordered``; together
     they are smaller than those listed by at least ``spared``. ``pure`` releases are epsilon-DP and nothing better,
-    ``gaussians`` are noise multipliers, ``objectives`` minimisers of perturbed objectives. ``leak`` is the probability
+    ``gaussians`` are noise multipliers, ``objectives`` minimisers of perturbed objectives, ``searches`` the best of a
+    random number of trials. ``leak`` is the probability
     that some approximate release fails outright, and ``distance`` bounds the total-variation distance between
     everything as sampled and everything as the events say. ``private`` is False as soon as one release has no
     protection at all.
@@ -204,6 +219,7 @@ class Pieces:
     private: bool
     ordered: bool = True
     spared: float = 0.0
+    searches: tuple[tuple[Trials, int], ...] = ()
 
 
 def pieces_of(event: Event, *, ordered: bool = True) -> Pieces:
@@ -222,6 +238,7 @@ def pieces_of(event: Event, *, ordered: bool = True) -> Pieces:
     pure: dict[float, int] = {}
     gaussians: dict[float, int] = {}
     objectives: dict[Objective, int] = {}
+    searches: dict[Trials, int] = {}
     opposite: list[tuple[float, int]] = []
     spared: list[float] = []
     failures: list[tuple[float, int]] = []
@@ -240,6 +257,9 @@ def pieces_of(event: Event, *, ordered: bool = True) -> Pieces:
                 part.fixed_sign,
             )
             objectives[objective] = objectives.get(objective, 0) + count
+        elif isinstance(part, RepeatAndSelectEvent):
+            trials = Trials(min(part.noise_multiplier, 1.0 / _SMALLEST), part.mean, part.shape)
+            searches[trials] = searches.get(trials, 0) + count
         elif isinstance(part, OppositeSelectionsEvent):
             far = max(part.records * part.far, _SMALLEST)
             near = max(part.near, _SMALLEST) if part.records == 1 else far
@@ -252,7 +272,7 @@ def pieces_of(event: Event, *, ordered: bool = True) -> Pieces:
                 failures.append((part.delta, count))
         elif isinstance(part, NotPrivateEvent):
             private = False
-        if isinstance(part, (GaussianEvent, ExponentialEvent, ObjectivePerturbationEvent)):
+        if isinstance(part, (GaussianEvent, ExponentialEvent, ObjectivePerturbationEvent, RepeatAndSelectEvent)):
             distances.append(part.distance * count)
     selections = [
         (max(run.epsilon, _SMALLEST), count)
@@ -269,6 +289,7 @@ def pieces_of(event: Event, *, ordered: bool = True) -> Pieces:
         private=private,
         ordered=ordered and not opposite,
         spared=math.fsum(spared),
+        searches=tuple(searches.items()),
     )
 
 

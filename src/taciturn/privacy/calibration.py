@@ -388,7 +388,7 @@ def mu_of(event: Event, *, ordered: bool = True) -> float | None:
     """The Gaussian parameter of a plan, rounded up; None where it has none.
 
     A plan with this mu is mu-GDP up to the distance of its samplers from their laws. There is none for a plan with
-    releases that fail outright with some probability, with perturbed objectives, or without protection.
+    releases that fail outright with some probability, with perturbed objectives, with searches, or without protection.
     """
     squared, _ = gdp.gaussian_cost(event, ordered=ordered)
     return None if math.isinf(squared) else math.sqrt(squared) * (1.0 + _ROUNDING)
@@ -449,7 +449,7 @@ def _rates(pieces: Pieces, fpr: tuple[float, ...], points: int) -> AttackRates:
     """For one choice of branches."""
     if not pieces.private:
         return AttackRates(fpr, (1.0,) * len(fpr), 1.0)
-    if not (pieces.selections or pieces.pure or pieces.gaussians or pieces.objectives):
+    if not (pieces.selections or pieces.pure or pieces.gaussians or pieces.objectives or pieces.searches):
         return AttackRates(fpr, fpr, 0.0)
     curve = _Curve(pieces, points)
     mu = math.inf if pieces.objectives else math.sqrt(gdp.mu_squared_of(pieces)) * (1.0 + _ROUNDING)

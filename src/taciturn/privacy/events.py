@@ -198,6 +198,42 @@ class ObjectivePerturbationEvent(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class RepeatAndSelectEvent(Event):
+    r"""A random number of trials, of which one is released, chosen by what it returned itself.
+
+    Each trial is a fresh run of a mechanism that is :math:`\mu`-GDP, its choice among public candidates included, and
+    returns a score with its result. The trial with the best score is released, and nothing about the others. Their
+    number is secret, and drawn from a truncated negative binomial law of a ``shape``: logarithmic for 0, geometric for
+    1. See :func:`taciturn.privacy.rdp.trials_curve` for the cost and its source.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Of a Gaussian release that costs what one trial does: :math:`1 / \mu`.
+    mean : float
+        The mean number of trials, at least 1.
+    shape : float, default=0.0
+        Of the law of their number.
+    distance : float, default=0.0
+        Of everything as sampled from its law: of the trials that are expected, and of the number of trials.
+    """
+
+    kind: ClassVar[str] = "repeat-and-select"
+
+    noise_multiplier: float
+    mean: float
+    shape: float = 0.0
+    distance: float = 0.0
+
+    def __post_init__(self) -> None:
+        value = check_positive(noise_multiplier=self.noise_multiplier)
+        object.__setattr__(self, "noise_multiplier", value)
+        object.__setattr__(self, "mean", check_real(1.0, 1e6, mean=self.mean))
+        object.__setattr__(self, "shape", check_real(0.0, 1e3, shape=self.shape))
+        object.__setattr__(self, "distance", _check_distance(self.distance))
+
+
+@dataclass(frozen=True, slots=True)
 class NotPrivateEvent(Event):
     """A release without any protection."""
 
@@ -334,7 +370,7 @@ def for_group(event: Event, size: int) -> Event:
     r"""The cost of the same releases between data sets that differ in ``size`` records.
 
     A chain of ``size`` neighbours joins the two. Along it log-probability ratios add up, hence so do
-    their ranges and their bounds (exponential, pure); sensitivities add up (Gaussian); and
+    their ranges and their bounds (exponential, pure); sensitivities add up (Gaussian, and each trial of a search); and
     (epsilon, delta) becomes ``(k epsilon, delta (e^{k epsilon} - 1) / (e^epsilon - 1))``. In objective perturbation
     Jacobians multiply, moves add up, and every record brings directions of its own. Of two opposite selections the
     far one may be another at each step of the chain, so that the event keeps count of the records. How far a sampler is
@@ -369,7 +405,7 @@ def for_group(event: Event, size: int) -> Event:
         return ComposedEvent(tuple(for_group(part, size) for part in event.events))
     if isinstance(event, ParallelEvent):
         return _parallel_for_group(event, size)
-    if isinstance(event, GaussianEvent):
+    if isinstance(event, (GaussianEvent, RepeatAndSelectEvent)):
         return replace(event, noise_multiplier=event.noise_multiplier / size)
     if isinstance(event, (ObjectivePerturbationEvent, OppositeSelectionsEvent)):
         return replace(event, records=event.records * size)
@@ -432,6 +468,7 @@ _KINDS: dict[str, type[Event]] = {
         GaussianEvent,
         ObjectivePerturbationEvent,
         OppositeSelectionsEvent,
+        RepeatAndSelectEvent,
         NotPrivateEvent,
         ComposedEvent,
         ParallelEvent,

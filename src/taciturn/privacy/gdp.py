@@ -132,8 +132,8 @@ def gaussian_cost(event: Event, *, ordered: bool = True) -> tuple[float, float]:
 
 @lru_cache(maxsize=64)
 def mu_squared_of(pieces: Pieces) -> float:
-    """The squared GDP parameter of everything but the objectives and the ``leak``."""
-    if not pieces.private:
+    """The squared GDP parameter of everything but the objectives and the ``leak``; infinite with searches."""
+    if not pieces.private or pieces.searches:
         return math.inf
     terms = [_selections_squared(pieces)]
     terms += [count / noise_multiplier / noise_multiplier for noise_multiplier, count in pieces.gaussians]

@@ -32,7 +32,7 @@ _UNSEEN = 1e-40
 
 
 def _applies(pieces: Pieces) -> bool:
-    return pieces.private and not pieces.gaussians and not pieces.objectives
+    return pieces.private and not (pieces.gaussians or pieces.objectives or pieces.searches)
 
 
 def _counts(pieces: Pieces) -> dict[float, int]:

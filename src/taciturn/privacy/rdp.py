@@ -15,6 +15,8 @@ proposition 12). The curves of the pieces:
 *Bounded range* :math:`e`: two outcomes, see :func:`selection_curve`.
 
 *Objective perturbation*: see :func:`objective_curve`.
+
+*The best of a random number of trials*: see :func:`trials_curve`.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from functools import lru_cache
 import numpy as np
 
 from taciturn.core.validation import FloatArray
-from taciturn.privacy.budget import Objective, Pieces, log_moment, vertex_moment
+from taciturn.privacy.budget import Objective, Pieces, Trials, log_moment, vertex_moment
 
 ORDERS: FloatArray = 1.0 + np.concatenate([np.geomspace(0.02, 63.0, 200), np.geomspace(66.0, 1e5 - 1.0, 110)])
 """Dense up to 64, spaced by factors up to 100,000. Public and fixed: no order is fitted to a plan."""
@@ -98,6 +100,50 @@ def objective_curve(objective: Objective) -> FloatArray:
     return total + (1.0 + total) * _ROUNDING
 
 
+def trials_curve(trials: Trials) -> FloatArray:
+    r"""The Rényi curve of the best of a random number K of trials, of which only the best is released.
+
+    Let K follow the truncated negative binomial law of shape :math:`\eta \ge 0` and parameter :math:`\gamma`, and
+    let one trial have the curve :math:`\tau`. Then for every pair of orders :math:`\alpha > 1, \hat\alpha \ge 1`
+
+    .. math:: \tau(\alpha) + (1 + \eta) \Bigl(1 - \frac{1}{\hat\alpha}\Bigr) \tau(\hat\alpha)
+              + \frac{(1 + \eta) \ln(1/\gamma)}{\hat\alpha} + \frac{\ln E K}{\alpha - 1}
+
+    bounds the curve of what is released (Papernot and Steinke 2022, theorem 2). A trial that is :math:`\mu`-GDP has
+    :math:`\tau(\alpha) = \alpha \mu^2 / 2`, since it is a function of a Gaussian release of that cost. Curves do
+    not fall with the order, so that later values bound earlier ones.
+    """
+    one = ORDERS / (2.0 * trials.noise_multiplier**2)
+    log_gamma = math.log(success_probability(trials.mean, trials.shape))
+    constant = (1.0 + trials.shape) * float(np.min((1.0 - 1.0 / ORDERS) * one - log_gamma / ORDERS))
+    bound = one + math.log(trials.mean) / _PAST_ONE + constant
+    bound += (1.0 + bound) * _ROUNDING
+    least: FloatArray = np.minimum.accumulate(bound[::-1])[::-1]
+    return least
+
+
+@lru_cache(maxsize=256)
+def success_probability(mean: float, shape: float) -> float:
+    r"""The parameter :math:`\gamma` of a truncated negative binomial law with this mean, rounded down.
+
+    The mean falls as it grows, from infinity to 1, and a smaller one has a larger cost.
+    """
+    low, high = 0.0, 1.0
+    while True:
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            return low
+        low, high = (middle, high) if mean_trials(middle, shape) >= mean else (low, middle)
+
+
+def mean_trials(gamma: float, shape: float) -> float:
+    r"""The mean of a truncated negative binomial law: :math:`\eta (1 - \gamma) / (\gamma (1 - \gamma^\eta))`."""
+    log_gamma = math.log(gamma)
+    # At shape 0, the logarithmic law, the quotient is its limit.
+    per_shape = -log_gamma if shape == 0.0 else -math.expm1(shape * log_gamma) / shape
+    return -math.expm1(log_gamma) / (gamma * per_shape)
+
+
 @lru_cache(maxsize=64)
 def curve(pieces: Pieces) -> FloatArray:
     """The Rényi curve of a whole plan on :data:`ORDERS`, its ``leak`` apart."""
@@ -114,6 +160,8 @@ def curve(pieces: Pieces) -> FloatArray:
         total += count * pure_curve(eps)
     for objective, count in pieces.objectives:
         total += count * objective_curve(objective)
+    for trials, count in pieces.searches:
+        total += count * trials_curve(trials)
     total.setflags(write=False)
     return total
 

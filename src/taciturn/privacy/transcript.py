@@ -74,6 +74,8 @@ class Transcript(Protocol):
 
 _OPEN: ContextVar[Transcript | None] = ContextVar("transcript", default=None)
 _BLOCK: ContextVar[tuple[int, Any] | None] = ContextVar("block of records", default=None)
+_LEFT_OUT: ContextVar[int | None] = ContextVar("block of records that is left out", default=None)
+_TRIAL: ContextVar[int | None] = ContextVar("trial of a search", default=None)
 
 
 def answer(describe: Callable[[], Call], draw: Callable[[], OutcomeT]) -> OutcomeT:
@@ -131,6 +133,39 @@ def block_of_records(label: int, records: Any) -> Iterator[None]:
 def open_block() -> tuple[int, Any] | None:
     """The label and the records of the block that the present release reads; None for all records."""
     return _BLOCK.get()
+
+
+@contextmanager
+def all_blocks_but(label: int) -> Iterator[None]:
+    """Make releases that read the records of every block but one, as a fit to all folds but one does."""
+    token = _LEFT_OUT.set(label)
+    try:
+        yield
+    finally:
+        _LEFT_OUT.reset(token)
+
+
+def left_out_block() -> int | None:
+    """The label of the block that the present release does not read; None if there is none."""
+    return _LEFT_OUT.get()
+
+
+@contextmanager
+def trial_of_search(number: int) -> Iterator[None]:
+    """Make the releases of one trial of a search, of which only the best trial is shown.
+
+    A replay compares what a trial costs with what the certificate says that one may.
+    """
+    token = _TRIAL.set(number)
+    try:
+        yield
+    finally:
+        _TRIAL.reset(token)
+
+
+def open_trial() -> int | None:
+    """The number of the present trial of a search; None outside of one."""
+    return _TRIAL.get()
 
 
 def score_limits(sensitivity: Sensitivity, unit: float = 1.0) -> tuple[Limit, ...]:

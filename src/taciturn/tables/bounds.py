@@ -6,7 +6,10 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -18,9 +21,11 @@ from taciturn.core.validation import BoolArray, IndexArray
 from taciturn.tables.columns import (
     KEYS,
     LABEL,
+    N_MONTHS,
     Column,
     Fill,
     KnownNames,
+    Notation,
     Problems,
     TableLayout,
     TableSchema,
@@ -32,11 +37,14 @@ from taciturn.tables.columns import (
     find_repeated,
     is_fill_of,
     is_index,
+    is_row_number,
     listed_names,
+    normal_text,
     quoted,
     refusal,
     shorten,
 )
+from taciturn.tables.terms import PLACE, Term, check_list, parse_terms
 
 # ---- The parser of ``bounds.toml``, which names the place of a mistake.
 
@@ -91,7 +99,11 @@ def _blanks(text: str, first: int | None) -> list[tuple[str, int]]:
 _MOST_FILE = 1 << 24
 """Largest size of a file of categories in bytes, which is that of a bounds file."""
 
-_SECTIONS = ("target", "columns", "defaults", "missing", "person", "table")
+_SECTIONS = ("target", "columns", "defaults", "missing", "person", "table", "terms")
+
+
+class _BrokenColumnError(Exception):
+    """A term is about a column whose own statement is refused."""
 
 
 def read_statements(content: Any, more: tuple[str, ...], folder: Path | None) -> dict[str, Any]:
@@ -101,7 +113,10 @@ def read_statements(content: Any, more: tuple[str, ...], folder: Path | None) ->
     no such file.
     """
     problems = Problems()
-    sections = _section("bounds", content, (*_SECTIONS, *more))
+    allowed = (*_SECTIONS, *more)
+    sections = {name: part for name, part in _section("bounds", content, None).items() if name in allowed}
+    with problems.gathering():
+        _section("bounds", content, allowed)
     parts: dict[str, Any] = {"columns": {}, "missing": {}}
     with problems.gathering():
         parts["target"] = _target(sections.get("target"))
@@ -109,7 +124,7 @@ def read_statements(content: Any, more: tuple[str, ...], folder: Path | None) ->
         for name, stated in _section("columns", sections.get("columns", {}), None).items():
             with problems.gathering():
                 place = f"columns.{quoted(name)}"
-                parts["columns"][name] = _column(place, stated, folder).checked(place)
+                parts["columns"][name] = _checked_column(place, stated, folder)
     with problems.gathering():
         parts |= _defaults(sections)
     with problems.gathering():
@@ -124,12 +139,17 @@ def read_statements(content: Any, more: tuple[str, ...], folder: Path | None) ->
     if "table" in sections:
         with problems.gathering():
             parts["layout"] = _layout(sections["table"])
+    if "terms" in sections:
+        with problems.gathering():
+            parts["terms"] = _terms(sections["terms"])
     if problems.found:
-        # The bounds as a whole, which check what is filled in, are not made.
+        # The bounds as a whole, which check what is filled in and the terms, are not made.
         for name, column in parts["columns"].items():
             if name in parts["missing"]:
                 with problems.gathering():
                     checked_fill(f"missing.{quoted(name)}", parts["missing"][name], column.checked_fill)
+        if "defaults" not in sections:
+            _check_terms(parts, sections.get("columns"), problems)
     problems.raise_all()
     return parts
 
@@ -164,30 +184,64 @@ def _defaults(sections: dict[str, Any]) -> dict[str, Any]:
     stated = {"type": "number"} | stated
     if stated["type"] not in ("number", "code", "category"):
         raise refusal("defaults.type", stated["type"], '"number" or "code"', "describe other columns by their names")
-    column = _column("defaults", stated, None)
+    column = _checked_column("defaults", stated, None)
     if column.type == "number" and column.lower is None and column.upper is None:
         raise refusal("defaults.lower", None, "a finite number", "state lower and upper, or take the section out")
-    return fill | {"defaults": column.checked("defaults")}
+    return fill | {"defaults": column}
 
 
 def _section(place: str, content: Any, allowed: tuple[str, ...] | None) -> dict[str, Any]:
     """Return a table of TOML or an object of JSON; raise if it has other keys than ``allowed``. None allows all."""
     if not isinstance(content, dict):
         raise refusal(place, content, "a section with keys and values", "write it as docs/model-file.md shows")
+    problems = Problems()
     for key in content:
         if allowed is not None and key not in allowed:
             listed = ", ".join(allowed)
             proposed = did_you_mean(closest_name(key, allowed))
             remedy = f"{proposed}check the spelling, and put column names with dots in quotes"
-            raise refusal(place, key, f"no key but {listed}", remedy)
+            with problems.gathering():
+                raise refusal(place, key, f"no key but {listed}", remedy)
+    problems.raise_all()
     return content
 
 
 def _layout(content: Any) -> TableLayout:
-    stated = _section("table", content, ("delimiter", "decimal", "name", "header"))
-    if stated.get("header", True) is not True:
-        raise refusal("table.header", stated["header"], "true", "add a line of names to the table, or take the key out")
-    return TableLayout(**stated).checked()
+    allowed = ("delimiter", "decimal", "name", "header", "encoding", "thousands", "missing_values")
+    stated, problems, layout = _section("table", content, None), Problems(), TableLayout()
+    with problems.gathering():
+        _section("table", content, allowed)
+    stated = {key: value for key, value in stated.items() if key in allowed}
+    with problems.gathering():
+        if stated.get("header", True) is not True:
+            remedy = "add a line of names to the table, or take the key out"
+            raise refusal("table.header", stated.pop("header"), "true", remedy)
+    with problems.gathering():
+        if "missing_values" in stated:
+            stated |= {"missing_values": _to_tuple("table.missing_values", stated.pop("missing_values"))}
+    with problems.gathering():
+        layout = TableLayout(**stated).checked()
+    problems.raise_all()
+    return layout
+
+
+def _terms(content: Any) -> tuple[str, ...]:
+    return check_list(_to_tuple(PLACE, _section("terms", content, ("list",)).get("list")))
+
+
+def _check_terms(parts: dict[str, Any], stated: Any, problems: Problems) -> None:
+    """Gather what is wrong with terms of the columns whose own statements can be used."""
+    columns = parts["columns"]
+
+    def describe(name: str) -> Column | None:
+        if name not in columns and isinstance(stated, dict) and name in stated:
+            raise _BrokenColumnError
+        column = columns.get(name)
+        return None if column is None or column.type == "ignore" else column
+
+    for text in parts.get("terms", ()):
+        with problems.gathering(), suppress(_BrokenColumnError):
+            parse_terms((text,), describe, KnownNames(columns))
 
 
 def _person(content: Any) -> str:
@@ -197,13 +251,32 @@ def _person(content: Any) -> str:
     return column
 
 
-def _column(place: str, content: Any, folder: Path | None) -> Column:
+def _checked_column(place: str, content: Any, folder: Path | None) -> Column:
+    """One column; everything that is wrong with it is raised together."""
+    problems, column = Problems(), Column("ignore")
+    with problems.gathering():
+        column = _column(place, content, folder, problems).checked(place)
+    problems.raise_all()
+    return column
+
+
+def _column(place: str, content: Any, folder: Path | None, problems: Problems) -> Column:
+    """One column before its facts are checked; keys that it cannot have are gathered.
+
+    They are read as those that were probably meant, so that nothing else is said to be missing.
+    """
     stated = _section(place, content, None)
     kind = stated.get("type")
     allowed = KEYS.get(kind) if isinstance(kind, str) else None
     if allowed is None:
         return Column(kind)  # type: ignore[arg-type]
-    _section(place, stated, ("type", *allowed))
+    with problems.gathering():
+        _section(place, stated, ("type", *allowed))
+    meant = {closest_name(key, allowed): value for key, value in stated.items() if key not in ("type", *allowed)}
+    stated = {key: value for key, value in (meant | stated).items() if key in ("type", *allowed)}
+    with problems.gathering():
+        if "missing_values" in stated:
+            stated |= {"missing_values": _to_tuple(f"{place}.missing_values", stated.pop("missing_values"))}
     for key in ("categories", "parts"):
         if key in stated:
             stated = stated | {key: _to_tuple(f"{place}.{key}", stated[key])}
@@ -278,6 +351,9 @@ class TableBounds:
     missing_default : object, default=None
         What stands for missing cells of the columns that ``missing`` does not list: of all of them with ``{"indicator":
         True}``, of those of its type with a value. :meth:`for_table` writes it into ``missing``.
+    terms : tuple of str, default=()
+        Features that are computed from several columns or from one in another form, as they are written in
+        ``[terms]``: "age^2", "age:sex", "spline(age, 30, 50, 70)", "log(crp)". They follow the features of the columns.
 
     Examples
     --------
@@ -304,6 +380,7 @@ class TableBounds:
     person: str | None = None
     layout: TableLayout | None = None
     missing_default: Any = None
+    terms: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         target = self.target.checked()
@@ -320,17 +397,26 @@ class TableBounds:
             object.__setattr__(self, "defaults", self.defaults.checked("defaults"))
         if self.layout is not None:
             object.__setattr__(self, "layout", self.layout.checked())
-        object.__setattr__(self, "missing", MappingProxyType(self._checked_fills()))
+        problems = Problems()
+        with problems.gathering():
+            object.__setattr__(self, "missing", MappingProxyType(self._checked_fills()))
         for place, names in (("order", self.order or ()), ("found_privately", self.found_privately)):
             for name in names:
                 paid_for = place == "found_privately" and name == target.name and target.lower is not None
                 if not paid_for and not self._describes(name):
-                    raise refusal(place, name, "columns that enter the model", "describe it in [columns]")
+                    with problems.gathering():
+                        raise refusal(place, name, "columns that enter the model", "describe it in [columns]")
+        with problems.gathering():
+            check_list(self.terms)
+            # Names of columns that the defaults describe are known with the table.
+            if self.terms and (self.order is not None or self.defaults is None):
+                _ = self.design_terms
+        problems.raise_all()
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Read-only views cannot be pickled.
         parts = (self.target, dict(self.columns), self.defaults, dict(self.missing), self.order, self.found_privately)
-        return (TableBounds, (*parts, self.person, self.layout, self.missing_default))
+        return (TableBounds, (*parts, self.person, self.layout, self.missing_default, self.terms))
 
     def __repr__(self) -> str:
         listed = len(self.columns) if self.order is None else len(self.order)
@@ -358,10 +444,22 @@ class TableBounds:
         stated = self.missing.get(name)
         return stated if stated is None or isinstance(stated, Fill) else Fill(stated)
 
-    @property
-    def decimal(self) -> str:
-        """The decimal point of a text table."""
-        return "." if self.layout is None else self.layout.decimal
+    def notation(self, name: str) -> Notation:
+        """How the cells of a column or of the target are written, and what stands for missing ones."""
+        layout = TableLayout() if self.layout is None else self.layout
+        if name == self.target.name:
+            column, listed = Column("ignore"), self.target.classes or ()
+        else:
+            column = self.column(name) or Column("ignore")
+            listed = column.categories
+        missing = {normal_text(text.strip()) for text in (*layout.missing_values, *column.missing_values)}
+        return Notation(layout.decimal, layout.thousands, frozenset(missing.difference(map(normal_text, listed))))
+
+    def is_plain(self, column: Column) -> bool:
+        """Whether a column of numbers can be read as numbers of a text table, without a rule for single cells."""
+        layout = TableLayout() if self.layout is None else self.layout
+        plain = column.type == "number" and not column.censored and not column.missing_values
+        return plain and layout.thousands is None
 
     @property
     def unbounded(self) -> list[str]:
@@ -380,10 +478,51 @@ class TableBounds:
         fill = self.fill_of(name)
         return column.features(name) + ([f"{name} missing"] if fill is not None and fill.indicator else [])
 
+    @cached_property
+    def design_terms(self) -> tuple[Term, ...]:
+        """The terms, read by the columns that enter the model."""
+        entering = None if self.order is None else frozenset(self.order)
+
+        def describe(name: str) -> Column | None:
+            if not (name in self.columns if entering is None else name in entering) or not self._describes(name):
+                return None
+            column = self.column(name)
+            # Bounds that are still to be found could make a logarithm impossible when they are paid for.
+            found = column is not None and name in self.found_privately
+            return replace(column, lower=None, upper=None) if column is not None and found else column
+
+        return parse_terms(self.terms, describe, KnownNames(self.columns if entering is None else entering))
+
     @property
     def feature_names(self) -> list[str]:
-        """Names of the features, in the order of the coefficients."""
-        return [feature for name, column in self.used for feature in self.column_features(name, column)]
+        """Names of the features, in the order of the coefficients: those of the columns, then those of the terms."""
+        names = [feature for name, column in self.used for feature in self.column_features(name, column)]
+        return names + [label for term in self.design_terms for label in term.labels] if self.terms else names
+
+    @property
+    def feature_groups(self) -> list[list[int]]:
+        """The places of the features of each column and term: ``groups`` of models that choose whole variables."""
+        sizes = [len(self.column_features(name, column)) for name, column in self.used]
+        ends = np.cumsum([*sizes, *(len(term.labels) for term in self.design_terms)], dtype=int).tolist()
+        return [list(range(start, end)) for start, end in pairwise([0, *ends]) if end > start]
+
+    @property
+    def indicator_blocks(self) -> list[list[int]]:
+        """The places of indicators of which every record has exactly one, the reference level at the front."""
+        blocks, start = [], 0
+        for name, column in self.used:
+            own = self.column_features(name, column)
+            fill = self.fill_of(name)
+            # A missing cell without a value has no level, but its indicator.
+            n_more = int(fill is not None and fill.indicator and fill.value is None)
+            levels = [start + at for at, feature in enumerate(own) if "=" in feature.removeprefix(name)]
+            if len(levels) == (len(column.categories) if column.type == "category" else N_MONTHS):
+                reference = column.reference_feature(name)
+                first = [at for at in levels if own[at - start] == reference]
+                levels = [*first, *(at for at in levels if at not in first)]
+                blocks.append([*levels, *([start + len(own) - 1] if n_more else [])])
+            start += len(own)
+        return blocks
 
     @property
     def feature_ranges(self) -> list[tuple[float, float]]:
@@ -392,20 +531,48 @@ class TableBounds:
         for name, column in self.used:
             ranges += column.ranges
             ranges += [(-1.0, 1.0)] * (len(self.column_features(name, column)) - len(column.ranges))
-        return ranges
+        return ranges + [ends for term in self.design_terms for ends in term.ranges] if self.terms else ranges
 
     @property
     def feature_units(self) -> list[float]:
         """How many units of its column one unit of each feature is: half the width of the bounds of numbers, else 1."""
         return [upper / 2.0 - lower / 2.0 for lower, upper in self.feature_ranges]
 
+    @property
+    def feature_steps(self) -> list[float | None]:
+        """The change of the column for which the effect of each feature is shown (``per``); None where none is stated.
+
+        It is in the units of the column: divided by :attr:`feature_units` it is a change of the feature.
+        """
+        steps: list[float | None] = []
+        for name, column in self.used:
+            own = self.column_features(name, column)
+            steps += [column.per if column.is_numeric and feature == name else None for feature in own]
+        return steps + [None] * sum(term.width for term in self.design_terms) if self.terms else steps
+
+    @property
+    def references(self) -> dict[str, str]:
+        """The feature with which the others of a column of categories, or of months, are compared, by column."""
+        found = ((name, column.reference_feature(name)) for name, column in self.used)
+        return {name: reference for name, reference in found if reference is not None}
+
     def of_features(self, used: BoolArray) -> tuple[TableBounds, IndexArray]:
-        """The bounds of the columns that some features come from, and the places of their features among all."""
+        """The bounds of the columns and terms that some features come from, and the places of their features among all.
+
+        The columns include those from which the terms are computed.
+        """
+        order, terms = self.order or (), self.design_terms if self.terms else ()
         widths = [len(self.column_features(name, column)) for name, column in self.used]
+        widths += [term.width for term in terms]
         owners = np.repeat(np.arange(len(widths)), widths)
-        needed = np.unique(owners[used])
-        order = self.order or ()
-        return replace(self, order=tuple(order[at] for at in needed)), np.flatnonzero(np.isin(owners, needed))
+        needed = set(np.unique(owners[used]).tolist())
+        kept = [at for at in range(len(terms)) if len(order) + at in needed]
+        if kept:
+            sources = {name for at in kept for name in terms[at].columns}
+            needed |= {at for at, name in enumerate(order) if name in sources}
+        places = np.flatnonzero(np.isin(owners, sorted(needed)))
+        chosen = tuple(name for at, name in enumerate(order) if at in needed)
+        return replace(self, order=chosen, terms=tuple(self.terms[at] for at in kept)), places
 
     def for_table(self, schema: TableSchema) -> TableBounds:
         """Resolve the bounds for a table: check its columns and fill in ``order``.
@@ -425,7 +592,10 @@ class TableBounds:
         proposed = self._check_names(schema, present, problems)
         self._check_described(schema, problems, proposed)
         problems.raise_all()
-        order = tuple(name for name in schema.names if name != self.target.name and self._describes(name))
+        numbers = self.row_numbers(schema)
+        order = tuple(
+            name for name in schema.names if name not in (self.target.name, numbers) and self._describes(name)
+        )
         if not order:
             raise refusal("columns", list(self.columns), "at least one column that enters the model", "describe one")
         resolved = self._with_order(order)
@@ -433,6 +603,12 @@ class TableBounds:
         if twice is not None:
             raise refusal("columns", twice, "features with different names", "rename a column or a category")
         return resolved
+
+    def row_numbers(self, schema: TableSchema) -> str | None:
+        """The first column of a table if it has no name and no section: row numbers, which are left out."""
+        first = schema.names[0] if schema.names else None
+        stated = (*self.columns, self.target.name, self.person)
+        return first if first is not None and first not in stated and is_row_number(first, schema.names) else None
 
     def _with_order(self, order: tuple[str, ...]) -> TableBounds:
         """The bounds with an order, and with the default for missing cells written out."""
@@ -468,7 +644,7 @@ class TableBounds:
         """Gather columns of the table about which nothing is stated; ``proposed`` ones were told already."""
         if problems.found and not self._has_header(schema):
             return
-        known = {*self.columns, self.target.name, self.person, *proposed}
+        known = {*self.columns, self.target.name, self.person, self.row_numbers(schema), *proposed}
         unknown = [
             name
             for name, kind in zip(schema.names, schema.kinds, strict=True)
@@ -551,6 +727,8 @@ class TableBounds:
             content["person"] = {"column": self.person}
         if self.layout is not None:
             content["table"] = self.layout.to_content()
+        if self.terms:
+            content["terms"] = {"list": list(self.terms)}
         return json.dumps(content, ensure_ascii=False, allow_nan=False)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,12 +18,11 @@ from taciturn.tables.bounds import TableBounds
 from taciturn.tables.columns import (
     Column,
     Fill,
+    Notation,
     Target,
     is_missing,
     kind_of,
     normal_text,
-    parse_censored,
-    parse_number,
     quoted,
     read_day,
     read_number,
@@ -31,6 +30,7 @@ from taciturn.tables.columns import (
     read_truth,
     truth_code,
 )
+from taciturn.tables.terms import Term
 
 
 def widened(block: FloatArray, places: IndexArray, n_features: int) -> FloatArray:
@@ -90,7 +90,8 @@ class Encoding:
         self._strict = invalid == "raise"
         self._columns = list(bounds.used)
         self._fills = {name: bounds.fill_of(name) for name, _ in self._columns}
-        self._decimal = bounds.decimal
+        self._notations = {name: bounds.notation(name) for name, _ in self._columns}
+        self._terms = bounds.design_terms if bounds.terms else ()
         self._lower, self._upper = feature_bounds(bounds)
 
     @property
@@ -104,6 +105,8 @@ class Encoding:
         block = _arrow_empty(out.shape[::-1])
         position = 0
         starts = []
+        sources: dict[str, tuple[FloatArray, BoolArray]] = {}
+        needed = {name for term in self._terms for name in term.columns}
         for (name, column), values in zip(self._columns, columns, strict=True):
             fill = self._fills[name]
             width = len(column.ranges)
@@ -111,10 +114,15 @@ class Encoding:
             own = block[position : position + width].T
             gaps = self._fill_column(name, column, values, own)
             self._fill_gaps(column, fill, gaps, own, position)
+            if name in needed:
+                sources[name] = block[position : position + width], gaps
             position += width
             if fill is not None and fill.indicator:
                 block[position] = gaps
                 position += 1
+        for term in self._terms:
+            self._fill_term(term, sources, block[position : position + term.width], position)
+            position += term.width
         to_unit_range(block, self._lower[:, None], self._upper[:, None], out=block)
         # All other values are within [-1, 1] now, so the sum is NaN if and only if a value is.
         if self._strict and np.isnan(block.sum()):
@@ -130,23 +138,38 @@ class Encoding:
     def numbers(self, name: str, values: Any) -> FloatArray:
         """One column of numbers or dates neither clipped nor scaled, with stated values for missing cells."""
         column, fill = dict(self._columns)[name], self._fills[name]
-        numbers = column_numbers(name, column, values, decimal=self._decimal, strict=self._strict)
+        numbers = column_numbers(name, column, values, self._notations[name], strict=self._strict)
         return numbers if fill is None or fill.value is None else np.where(np.isnan(numbers), fill.value, numbers)
+
+    def _fill_term(
+        self, term: Term, sources: Mapping[str, tuple[FloatArray, BoolArray]], block: FloatArray, position: int
+    ) -> None:
+        """Write the features of a term, which lacks a value where a column of it does."""
+        term.fill({name: sources[name][0] for name in term.columns}, block)
+        ends = slice(position, position + term.width)
+        for name in term.columns:
+            fill, gaps = self._fills[name], sources[name][1]
+            if fill is None:
+                block[:, gaps] = np.nan
+            elif fill.value is None:
+                middle = self._lower[ends] / 2.0 + self._upper[ends] / 2.0
+                block[:, gaps] = np.where(np.isnan(block[:, gaps]), np.nan, middle[:, None])
 
     def _fill_column(self, name: str, column: Column, values: Any, block: FloatArray) -> BoolArray:
         """Write the features of one column; return where cells are missing or, unless strict, cannot be used."""
+        notation = self._notations[name]
         if column.type == "category":
             block[...] = 0.0
-            codes, gaps = _category_codes(name, values, _places(column), column, strict=self._strict)
+            codes, gaps = _category_codes(name, values, column, notation, strict=self._strict)
             (listed,) = np.nonzero(codes >= 0)
             block[listed, codes[listed]] = 1.0
             return gaps
         if column.type == "date" and column.parts:
-            return _fill_parts(column, _days(name, column, values, strict=self._strict), block)
+            return _fill_parts(column, _days(name, column, values, notation, strict=self._strict), block)
         numbers = (
-            _to_truth_values(name, values, strict=self._strict)
+            _to_truth_values(name, values, notation, strict=self._strict)
             if column.type == "boolean"
-            else column_numbers(name, column, values, decimal=self._decimal, strict=self._strict)
+            else column_numbers(name, column, values, notation, strict=self._strict)
         )
         block[:, 0] = numbers
         return np.isnan(numbers)
@@ -225,7 +248,7 @@ def not_numbers(name: str, *, censored: bool) -> str:
     else:
         expected, remedy = (
             "numbers",
-            "correct the column, or state censored = true if numbers such as <5 are among them",
+            "correct the column, or state censored = true if numbers such as <5 are among them, or missing_values",
         )
     return f"column {quoted(name)}: expected {expected}, got other values; {remedy}."
 
@@ -271,29 +294,40 @@ def to_numbers(name: str, values: Any) -> FloatArray:
     return numbers
 
 
-def column_numbers(name: str, column: Column, values: Any, *, decimal: str, strict: bool) -> FloatArray:
+def column_numbers(name: str, column: Column, values: Any, notation: Notation, *, strict: bool) -> FloatArray:
     """A column of numbers, or of dates as days since a public day, with NaN for gaps.
 
     A cell that is no number or no date refuses the column if ``strict``, and becomes NaN otherwise.
     """
     if column.type == "date":
-        days = _days(name, column, values, strict=strict)
+        days = _days(name, column, values, notation, strict=strict)
         since = np.datetime64(column.since, "D")
         numbers: FloatArray = np.where(np.isnat(days), np.nan, (days - since).astype(np.float64))
         return numbers
     # Text is a number only where the bounds have a rule for it.
-    parse = partial(parse_censored if column.censored else parse_number, decimal=decimal)
-    has_rule = column.censored or decimal != "."
+    has_rule = column.censored or notation != Notation()
     if isinstance(values, Cells) or (has_rule and kind_of(values.type) == "category"):
-        read = partial(read_number, parse=parse if has_rule else None)
-        numbers, gaps = _distinct_values(name, values, read, np.nan)
+        read = partial(read_number, parse=partial(notation.parse, censored=column.censored) if has_rule else None)
+        codes = frozenset(notation.codes)
+
+        def is_gap(cell: Any) -> bool:
+            # A limit such as "<999" is a number, not the code 999.
+            return notation.is_missing(cell) or (bool(codes) and read_number(cell, notation.parse) in codes)
+
+        numbers, gaps = _distinct_values(name, values, read, np.nan, is_gap)
         if strict and (np.isnan(numbers) & ~gaps).any():
             raise DataError(not_numbers(name, censored=column.censored))
         return numbers
-    return to_numbers(name, values)
+    return _without_codes(to_numbers(name, values), notation)
 
 
-def _days(name: str, column: Column, values: Any, *, strict: bool) -> NDArray[Any]:
+def _without_codes(numbers: FloatArray, notation: Notation) -> FloatArray:
+    """Numbers with NaN in the place of those that stand for a missing cell."""
+    codes = notation.codes
+    return np.where(np.isin(numbers, codes), np.nan, numbers) if codes else numbers
+
+
+def _days(name: str, column: Column, values: Any, notation: Notation, *, strict: bool) -> NDArray[Any]:
     """Dates as days of numpy, with NaT for gaps. Of a moment the day counts, in the time that the table states."""
     from pyarrow import compute, types
 
@@ -309,22 +343,26 @@ def _days(name: str, column: Column, values: Any, *, strict: bool) -> NDArray[An
             raise _wrong_type(name, "dates", values)
     days: NDArray[Any]
     days, gaps = _distinct_values(
-        name, values, lambda cell: np.datetime64(read_day(cell, column.format) or "NaT", "D"), np.datetime64("NaT", "D")
+        name,
+        values,
+        lambda cell: np.datetime64(read_day(cell, column.format) or "NaT", "D"),
+        np.datetime64("NaT", "D"),
+        notation.is_missing,
     )
     if strict and (np.isnat(days) & ~gaps).any():
         raise DataError(not_dates(name, column.format))
     return days
 
 
-def _to_truth_values(name: str, values: Any, *, strict: bool) -> FloatArray:
+def _to_truth_values(name: str, values: Any, notation: Notation, *, strict: bool) -> FloatArray:
     """Zeros and ones, with NaN for gaps."""
     if isinstance(values, Cells) or kind_of(values.type) == "category":
-        codes, gaps = _distinct_values(name, values, read_truth, -1)
+        codes, gaps = _distinct_values(name, values, read_truth, -1, notation.is_missing)
         numbers = np.where(gaps, np.nan, codes)
     elif kind_of(values.type) == "date":
         raise DataError(not_boolean(name))
     else:
-        numbers = to_numbers(name, values)
+        numbers = _without_codes(to_numbers(name, values), notation)
     other = ~np.isin(numbers, (0.0, 1.0)) & ~np.isnan(numbers)
     if strict and other.any():
         raise DataError(not_boolean(name))
@@ -335,7 +373,7 @@ _NO_CATEGORY = -2
 
 
 def _category_codes(
-    name: str, values: Any, places: dict[str, int], column: Column, *, strict: bool
+    name: str, values: Any, column: Column, notation: Notation, *, strict: bool
 ) -> tuple[IntArray, BoolArray]:
     """The place of every value among the listed ones, a negative number for others, and where values are missing.
 
@@ -344,22 +382,25 @@ def _category_codes(
     """
     if not isinstance(values, Cells) and kind_of(values.type) == "date":
         raise _wrong_type(name, "categories", values)
+    places = _places(column)
 
     def place_of(cell: Any) -> int:
         text = read_text(cell)
         return _NO_CATEGORY if text is None else places.get(column.code(text), -1)
 
-    codes, gaps = _distinct_values(name, values, place_of, -1)
+    codes, gaps = _distinct_values(name, values, place_of, -1, notation.is_missing)
     wrong = codes == _NO_CATEGORY
     if strict and wrong.any():
         raise DataError(not_categories(name))
     return codes, gaps | wrong
 
 
-def _distinct_values(name: str, values: Any, convert: Callable[[Any], Any], gap: Any) -> tuple[Any, BoolArray]:
+def _distinct_values(
+    name: str, values: Any, convert: Callable[[Any], Any], gap: Any, stands_for_missing: Callable[[Any], bool]
+) -> tuple[Any, BoolArray]:
     """What ``convert`` makes of every value, computed once for each distinct one, and where values are missing."""
     distinct, at = values.distinct() if isinstance(values, Cells) else _arrow_distinct(name, values)
-    is_gap = [is_missing(value) for value in distinct]
+    is_gap = [is_missing(value) or stands_for_missing(value) for value in distinct]
     table = np.array(
         [gap if missing else convert(value) for value, missing in zip(distinct, is_gap, strict=True)] + [gap]
     )
@@ -388,9 +429,9 @@ class Labels:
     A missing label is that of the class ``fill``; for None it matches no class.
     """
 
-    def __init__(self, target: Target, fill: Any) -> None:
+    def __init__(self, target: Target, fill: Any, notation: Notation) -> None:
         classes = list(target.classes or ())
-        self._name = target.name
+        self._name, self._notation = target.name, notation
         self._kind = type(classes[0])
         self._places = {self._parsed(label): i for i, label in enumerate(classes)}
         self._gap = -1 if fill is None else self._places[self._parsed(fill)]
@@ -401,7 +442,13 @@ class Labels:
 
     def from_arrow(self, values: Any) -> NDArray[Any]:
         """Labels from an Arrow array of any type."""
-        codes, gaps = _distinct_values(self._name, values, lambda value: self._places.get(self._parsed(value), -1), -1)
+        codes, gaps = _distinct_values(
+            self._name,
+            values,
+            lambda value: self._places.get(self._parsed(value), -1),
+            -1,
+            self._notation.is_missing,
+        )
         return self._values[np.where(gaps, self._gap, codes)]
 
     def from_numbers(self, values: FloatArray) -> NDArray[Any]:
@@ -424,13 +471,20 @@ class Labels:
         return whole if self._kind is int else {0: False, 1: True}.get(-1 if whole is None else whole)
 
 
-def target_reader(target: Target, fill: Any, *, invalid: str = "raise") -> Callable[[Any], NDArray[Any]]:
+def target_reader(
+    target: Target, fill: Any, notation: Notation, *, invalid: str = "raise"
+) -> Callable[[Any], NDArray[Any]]:
     """Return the function that converts Arrow arrays of the target to numbers or labels."""
     if target.task == "regress":
-        return lambda values: bounded_target(target, fill, to_numbers(target.name, values), invalid=invalid)
+
+        def bounded(values: Any) -> NDArray[Any]:
+            numbers = column_numbers(target.name, Column("number"), values, notation, strict=invalid == "raise")
+            return bounded_target(target, fill, numbers, invalid=invalid)
+
+        return bounded
     if target.classes is not None:
-        return Labels(target, fill).from_arrow
-    return lambda values: _unlisted_labels(target.name, values)
+        return Labels(target, fill, notation).from_arrow
+    return lambda values: _unlisted_labels(target.name, values, notation)
 
 
 def bounded_target(target: Target, fill: Any, numbers: FloatArray, *, invalid: str = "raise") -> FloatArray:
@@ -443,19 +497,21 @@ def bounded_target(target: Target, fill: Any, numbers: FloatArray, *, invalid: s
     return numbers
 
 
-def target_numbers(target: Target, fill: Any, values: Any) -> FloatArray:
+def target_numbers(target: Target, fill: Any, values: Any, notation: Notation) -> FloatArray:
     """The target of a regression neither clipped nor scaled, with a stated value for missing cells."""
-    numbers = to_numbers(target.name, values)
+    numbers = column_numbers(target.name, Column("number"), values, notation, strict=False)
     return numbers if fill is None else np.where(np.isnan(numbers), fill, numbers)
 
 
-def _unlisted_labels(name: str, values: Any) -> NDArray[Any]:
+def _unlisted_labels(name: str, values: Any, notation: Notation) -> NDArray[Any]:
     """Labels of any type, where no classes are stated."""
+    from pyarrow import compute
+
     kind = kind_of(values.type)
     texts = values.to_pylist() if kind == "category" else []
     if kind not in ("number", "boolean", "category"):
         raise _wrong_type(name, "labels", values)
-    if values.null_count or "" in texts:
+    if values.null_count or "" in texts or any(map(notation.is_missing, compute.unique(values).to_pylist())):
         raise DataError(
             f"column {quoted(name)}: expected a label in every row, got missing ones; list the classes in [target] of "
             "the bounds, and such records count as null records."

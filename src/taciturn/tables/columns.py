@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import difflib
 import json
 import math
@@ -13,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
-from functools import wraps
+from functools import cache, wraps
 from numbers import Integral, Real
 from typing import Any, ParamSpec, TypeVar
 
@@ -189,12 +190,30 @@ TRUTHS = dict.fromkeys(_TRUE, True) | dict.fromkeys(_FALSE, False)
 _LIMIT = re.compile(r"\s*[<>≤≥]=?\s*(.*)", re.DOTALL)
 
 
-def parse_number(text: str, decimal: str = ".") -> float:
+THOUSANDS = (".", ",", " ", "'")
+"""Signs between groups of three digits."""
+
+# Programs write spaces that do not break a line, and typographic apostrophes.
+_SIGNS = {" ": "[ \u00a0\u2009\u202f]", "'": "['\u2019]"}
+
+
+@cache
+def _grouped(decimal: str, thousands: str) -> re.Pattern[str]:
+    sign = _SIGNS.get(thousands, re.escape(thousands))
+    # Groups of three digits alone: in 1.5 the point is none of thousands.
+    return re.compile(rf"(\s*[-+]?)(\d{{1,3}}(?:{sign}\d{{3}})+)((?:{re.escape(decimal)}\d*)?\s*)", re.ASCII)
+
+
+def parse_number(text: str, decimal: str = ".", thousands: str | None = None) -> float:
     """The number that a cell states, or NaN.
 
     >>> parse_number("1,5", ","), parse_number("1.5", ","), parse_number("forty")
     (1.5, nan, nan)
+    >>> parse_number("1.234.567,5", ",", "."), parse_number("1.5", ",", "."), parse_number("12,34", ".", ",")
+    (1234567.5, nan, nan)
     """
+    if thousands is not None and (found := _grouped(decimal, thousands).fullmatch(text)):
+        text = found[1] + re.sub(r"\D", "", found[2]) + found[3]
     if decimal != ".":
         text = "" if "." in text else text.replace(decimal, ".")
     try:
@@ -203,14 +222,14 @@ def parse_number(text: str, decimal: str = ".") -> float:
         return math.nan
 
 
-def parse_censored(text: str, decimal: str = ".") -> float:
+def parse_censored(text: str, decimal: str = ".", thousands: str | None = None) -> float:
     """The number that a cell states, or that follows a sign such as "<" in it; NaN if there is none.
 
     >>> parse_censored("<5"), parse_censored("> 0,5", ","), parse_censored("7"), parse_censored("low")
     (5.0, 0.5, 7.0, nan)
     """
     limit = _LIMIT.fullmatch(text)
-    return parse_number(limit[1] if limit else text, decimal)
+    return parse_number(limit[1] if limit else text, decimal, thousands)
 
 
 def truth_code(text: str) -> int:
@@ -302,6 +321,58 @@ def read_text(cell: Any) -> str | None:
     return normal_text(float(cell)) if isinstance(cell, Real) else None
 
 
+_MOST_MISSING = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """How the cells of one column are written.
+
+    Parameters
+    ----------
+    decimal : {".", ","}, default="."
+        The decimal point of numbers in text.
+    thousands : {".", ",", " ", "'"}, default=None
+        The sign between groups of three digits of numbers in text.
+    missing : frozenset of str, default=frozenset()
+        Texts that stand for a missing cell, in the form of :func:`normal_text`: "999" is the number 999, too.
+    """
+
+    decimal: str = "."
+    thousands: str | None = None
+    missing: frozenset[str] = frozenset()
+
+    @property
+    def codes(self) -> list[float]:
+        """The numbers among what stands for a missing cell."""
+        numbers = (parse_number(text) for text in self.missing)
+        return [number for number in numbers if math.isfinite(number)]
+
+    def is_missing(self, cell: Any) -> bool:
+        """Whether a cell of any kind is one of the texts that stand for a missing one.
+
+        >>> [Notation(missing=frozenset({"k.A.", "999"})).is_missing(cell) for cell in ("k.A.", " 999", 999.0, "99")]
+        [True, True, True, False]
+        """
+        text = read_text(cell) if self.missing else None
+        return text is not None and normal_text(text.strip()) in self.missing
+
+    def parse(self, text: str, *, censored: bool = False) -> float:
+        """The number that a text states, or NaN."""
+        return (parse_censored if censored else parse_number)(text, self.decimal, self.thousands)
+
+
+def check_missing_values(place: str, stated: Any) -> tuple[str, ...]:
+    """Return texts that stand for missing cells; raise if they are none. Numbers become text."""
+    listed = stated if isinstance(stated, tuple) else ()
+    texts = tuple(normal_text(text) if type(text) in (int, float) else text for text in listed)
+    usable = isinstance(stated, tuple) and all(isinstance(text, str) and text.strip() for text in texts)
+    if not usable or len(texts) > _MOST_MISSING:
+        expected = f"a list of at most {_MOST_MISSING:,} texts, none of them empty"
+        raise refusal(place, stated, expected, 'write it as ["k.A.", "999"]; an empty cell is missing in any case')
+    return texts
+
+
 # ---- Dates by a public rule: text and typed cells as days, each cell by itself.
 
 PARTS = ("year", "month")
@@ -388,24 +459,47 @@ class TableLayout:
     header : bool, default=False
         Whether the first line of a text table or sheet is stated to hold names, whatever they look like. Otherwise
         names that look like values are refused, since they would publish the first record. Certificates assume it.
+    encoding : str, default=None
+        The encoding of a text table, such as "utf-16", "latin-1" or "windows-1252". None: UTF-8.
+    thousands : {".", ",", " ", "'"}, default=None
+        The sign between groups of three digits of the numbers of a text table.
+    missing_values : tuple of str, default=()
+        Texts and numbers that stand for a missing cell in every column that does not list them as a category or class.
     """
 
     delimiter: str | None = None
     decimal: str = "."
     name: str | None = None
     header: bool = False
+    encoding: str | None = None
+    thousands: str | None = None
+    missing_values: tuple[str, ...] = ()
 
     def checked(self) -> TableLayout:
-        """Return the layout; raise if a fact cannot be used."""
-        if self.delimiter is not None and self.delimiter not in tuple(DELIMITERS):
-            expected = 'one of ",", ";", "\\t" and "|"'
-            raise refusal("table.delimiter", self.delimiter, expected, "write the table with one of them")
-        if self.decimal not in (".", ","):
-            raise refusal("table.decimal", self.decimal, '"." or ","', "write numbers with one of them")
-        if self.name is not None and (not isinstance(self.name, str) or not self.name):
-            raise refusal("table.name", self.name, "the name of a table or sheet", "write it in quotes")
-        check_truth(header=self.header)
-        return self
+        """Return the layout, with the usual name of the encoding; raise everything that cannot be used."""
+        problems, encoding, missing_values = Problems(), self.encoding, self.missing_values
+        with problems.gathering():
+            if self.delimiter is not None and self.delimiter not in tuple(DELIMITERS):
+                expected = 'one of ",", ";", "\\t" and "|"'
+                raise refusal("table.delimiter", self.delimiter, expected, "write the table with one of them")
+        with problems.gathering():
+            if self.decimal not in (".", ","):
+                raise refusal("table.decimal", self.decimal, '"." or ","', "write numbers with one of them")
+        with problems.gathering():
+            if self.name is not None and (not isinstance(self.name, str) or not self.name):
+                raise refusal("table.name", self.name, "the name of a table or sheet", "write it in quotes")
+        with problems.gathering():
+            check_truth(header=self.header)
+        with problems.gathering():
+            encoding = _codec(self.encoding)
+        with problems.gathering():
+            if self.thousands is not None and (self.thousands not in THOUSANDS or self.thousands == self.decimal):
+                expected = 'one of ".", ",", " " and "\'", and not the decimal point'
+                raise refusal("table.thousands", self.thousands, expected, "change it or take it out")
+        with problems.gathering():
+            missing_values = check_missing_values("table.missing_values", self.missing_values)
+        problems.raise_all()
+        return replace(self, encoding=encoding, missing_values=missing_values)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -414,8 +508,32 @@ class TableLayout:
 
     def to_content(self) -> dict[str, Any]:
         """The stated keys, without those that have their defaults."""
-        stated = {"delimiter": self.delimiter, "decimal": self.decimal, "name": self.name, "header": self.header}
-        return {key: value for key, value in stated.items() if value not in (None, ".", False)}
+        stated = {name: getattr(self, name) for name in self.__slots__}
+        kept = {name: value for name, value in stated.items() if value not in (None, False, ())}
+        kept |= {"missing_values": list(self.missing_values)} if self.missing_values else {}
+        return {name: value for name, value in kept.items() if (name, value) != ("decimal", ".")}
+
+
+_CODECS = (
+    *("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"),
+    *(f"iso8859-{part}" for part in (*range(1, 12), *range(13, 17))),
+    *(f"cp{page}" for page in (437, 850, 852, 858, *range(1250, 1259))),
+    *("koi8-r", "mac-roman"),
+)
+"""Encodings by the names of Python's codecs: in none of them can the bytes of a cell hide a delimiter or an end."""
+
+
+def _codec(encoding: Any) -> str | None:
+    if encoding is None:
+        return None
+    try:
+        found = codecs.lookup(encoding).name if isinstance(encoding, str) else None
+    except (LookupError, ValueError):
+        found = None
+    if found not in _CODECS:
+        expected = 'an encoding such as "utf-16", "latin-1" or "windows-1252"'
+        raise refusal("table.encoding", encoding, expected, "correct it, or save the table as UTF-8")
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -472,6 +590,9 @@ LABEL = "label"
 
 PUBLIC_COLUMNS = "the names and types of the table's columns are public"
 """An assumption wherever a table with named columns is encoded: some of them are found by their types."""
+
+STATED_TERMS = "the terms and their knots were chosen without looking at these data"
+"""An assumption wherever bounds have terms."""
 
 _PUBLIC_WIDTH = "the largest column number of the table is public"
 _PARSED = "the file can be parsed as a table; one that cannot is refused, and the refusal tells of it"
@@ -531,15 +652,19 @@ class TableSchema:
         return f"TableSchema({len(self.names)} columns{', sparse' if self.sparse else ''})"
 
 
-def file_assumptions(invalid: str, layout: TableLayout | None, *, sparse: bool) -> tuple[str, ...]:
+def file_assumptions(
+    invalid: str, layout: TableLayout | None, *, sparse: bool, terms: Sequence[str] = ()
+) -> tuple[str, ...]:
     """What a release from a table on disk takes for granted, beyond what it assumes of single records.
 
-    A ``sparse`` table, one in a libsvm file, has as many columns as its largest column number says.
+    A ``sparse`` table, one in a libsvm file, has as many columns as its largest column number says. ``terms`` are those
+    of the bounds.
     """
     # With "raise" the certificate assumes more: that no record of the file is refused.
     parsed = (_PARSED,) if invalid == "null" else ()
     stated = () if layout is None else layout.assumptions
-    return PUBLIC_COLUMNS, *((_PUBLIC_WIDTH,) if sparse else ()), *parsed, *stated
+    chosen = (STATED_TERMS,) if terms else ()
+    return PUBLIC_COLUMNS, *((_PUBLIC_WIDTH,) if sparse else ()), *parsed, *stated, *chosen
 
 
 def _find_repeated(names: tuple[str, ...]) -> tuple[int, int]:
@@ -575,6 +700,15 @@ def find_value(names: Sequence[str]) -> int | None:
     ):
         return None
     return found[0] + 1 if found else None
+
+
+def is_row_number(name: str, names: Sequence[str]) -> bool:
+    """Whether a column is the first one and has no name, as the row numbers that R and pandas write.
+
+    >>> is_row_number("", ["", "age"]), is_row_number("Unnamed: 0", ["Unnamed: 0", "age"]), is_row_number("", ["a", ""])
+    (True, True, False)
+    """
+    return name == names[0] and (not name.strip() or _UNNAMED.fullmatch(name) is not None)
 
 
 def _is_value(name: str, present: set[str]) -> bool:
@@ -613,16 +747,19 @@ def kind_of(arrow_type: Any) -> str:
 # ---- Public facts about one column: its type, and its bounds, categories or classes.
 
 KEYS = {
-    "number": ("lower", "upper", "censored"),
-    "boolean": (),
-    "category": ("categories", "categories_file", "group"),
-    "code": ("lower", "upper"),
-    "date": ("since", "lower", "upper", "parts", "format"),
+    "number": ("lower", "upper", "censored", "per", "missing_values"),
+    "boolean": ("missing_values",),
+    "category": ("categories", "categories_file", "group", "reference", "missing_values"),
+    "code": ("lower", "upper", "reference", "missing_values"),
+    "date": ("since", "lower", "upper", "parts", "format", "per", "missing_values"),
     "ignore": (),
 }
 """Types of columns, with the facts that each type may have."""
 
-_COLUMNS_MONTHS = range(1, 13)
+N_MONTHS = 12
+"""Features of the month of a date."""
+
+_COLUMNS_MONTHS = range(1, N_MONTHS + 1)
 
 # Each code becomes a feature. Lists this long are written down, not counted through.
 _MOST_CODES = 1000
@@ -655,6 +792,12 @@ class Column:
         Of dates: the features are the year as a number, and the month as twelve categories.
     format : str, default=None
         Of dates that are text, as for ``strptime``, such as "%d.%m.%Y". None: as in 2020-12-31.
+    reference : str, default=None
+        Of categories and codes: the one with which others are compared. None: the first one that is listed.
+    per : float, default=None
+        Of numbers and days: the change for which effects are shown, such as 10 for an odds ratio per 10 years. None: 1.
+    missing_values : tuple of str, default=()
+        Texts and numbers that stand for a missing cell of this column, beside those of the table.
     """
 
     type: str
@@ -666,6 +809,9 @@ class Column:
     since: date | None = None
     parts: tuple[str, ...] = ()
     format: str | None = None
+    reference: str | None = None
+    per: float | None = None
+    missing_values: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         stated = ((name, getattr(self, name)) for name in self.__slots__)
@@ -699,10 +845,10 @@ class Column:
             return [feature for part in self.parts for feature in ([f"{name} year"] if part == "year" else months)]
         return [] if self.type == "ignore" else [name]
 
-    def reference(self, name: str) -> str | None:
+    def reference_feature(self, name: str) -> str | None:
         """The feature with which others of the column are compared, as all of them are collinear with the intercept."""
         if self.type == "category":
-            return self.features(name)[0]
+            return f"{name}={self.categories[0] if self.reference is None else self.reference}"
         return f"{name} month={_COLUMNS_MONTHS[0]}" if "month" in self.parts else None
 
     @property
@@ -716,21 +862,67 @@ class Column:
         return [(-1.0, 1.0)] * len(self.features(""))
 
     def checked(self, place: str) -> Column:
-        """The column with bounds as floats and codes as categories; raise, naming the place, if a fact is unusable."""
+        """The column with bounds as floats and codes as categories; raise every fact that is unusable, by its place."""
         if not isinstance(self.type, str) or self.type not in KEYS:
             expected = 'one of "number", "boolean", "category", "code", "date", "ignore"'
             remedy = "set it to one of them, and put names with dots in quotes"
             raise refusal(f"{place}.type", self.type, expected, remedy)
+        problems, column = Problems(), self
+        with problems.gathering():
+            column = self._checked_values(place)._with_reference(place)
+        with problems.gathering():
+            column = column._with_per(place)
+        with problems.gathering():
+            column = column._with_missing_values(place)
         if self.type == "number":
-            _check_truth(f"{place}.censored", self.censored)
+            with problems.gathering():
+                _check_truth(f"{place}.censored", self.censored)
+        problems.raise_all()
+        return column
+
+    def _checked_values(self, place: str) -> Column:
+        """The column with checked bounds or categories."""
+        if self.type == "number":
             return self._with_range(place, self.lower, self.upper)
         if self.type == "code":
-            return Column("category", categories=_codes(place, self.lower, self.upper))
+            listed = _codes(place, self.lower, self.upper)
+            return replace(self, type="category", lower=None, upper=None, categories=listed)
         if self.type == "date":
             return self._checked_date(place)
-        if self.type == "category":
-            return self._checked_categories(place)
-        return self
+        return self._checked_categories(place) if self.type == "category" else self
+
+    def _with_missing_values(self, place: str) -> Column:
+        place = f"{place}.missing_values"
+        texts = check_missing_values(place, self.missing_values)
+        twice = {normal_text(text.strip()) for text in texts}.intersection(map(normal_text, self.categories))
+        if twice:
+            expected = "texts that are no categories of the column"
+            raise refusal(place, min(twice), expected, "take it out of one of the two lists")
+        return replace(self, missing_values=texts)
+
+    def _with_per(self, place: str) -> Column:
+        if self.per is None:
+            return self
+        if self.type == "date" and self.parts:
+            raise refusal(f"{place}.per", self.per, "no such key beside parts", "take it out")
+        per = _number(f"{place}.per", self.per)
+        if not per > 0.0:
+            raise refusal(
+                f"{place}.per", self.per, "a number above zero", "state the change to show effects for, as 10"
+            )
+        return replace(self, per=per)
+
+    def _with_reference(self, place: str) -> Column:
+        if self.reference is None:
+            return self
+        # Of codes: a whole number, as their bounds are.
+        stated: Any = self.reference
+        level = self.code(str(stated)) if type(stated) in (str, int) else None
+        same = [category for category in self.categories if self.code(category) == level]
+        if not same:
+            expected = "one of the categories of the column"
+            raise refusal(f"{place}.reference", self.reference, expected, "state one of them, or add it to the list")
+        return replace(self, reference=same[0])
 
     def _with_range(self, place: str, lower: Any, upper: Any) -> Column:
         if lower is None and upper is None:

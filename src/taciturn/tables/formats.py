@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -40,6 +41,7 @@ from taciturn.tables.columns import (
     DELIMITERS,
     LABEL,
     MOST_COLUMNS,
+    Notation,
     TableLayout,
     TableSchema,
     Target,
@@ -53,6 +55,7 @@ from taciturn.tables.columns import (
     quoted,
     refusal,
 )
+from taciturn.tables.terms import PLACE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,6 +68,9 @@ T = TypeVar("T")
 MOST_UNPACKED = 1 << 34
 """Largest size in bytes of a table that is unpacked or computed as it is read: a small file can unpack to a thousand
 times its size, and a view of a database may have no last row."""
+
+_RECODED = 1 << 18
+"""Bytes of a text table that are recoded at a time."""
 
 _WAIT = 0.5
 """Seconds between two looks at pending signals; on Windows they do not end a wait."""
@@ -164,7 +170,8 @@ class TableStream(StoppableStream):
 
     Three kinds of files are refused, because they would give other rows than the table has: a file that grows or
     shrinks while it is read, a gzip file that unpacks to more than ``most`` bytes, and a file with unclosed quotes,
-    which have no meaning where there is no delimiter. Messages call the file ``name``.
+    which have no meaning where there is no delimiter. Messages call the file ``name``. Text in another ``encoding`` is
+    handed on as UTF-8.
     """
 
     def __init__(
@@ -174,12 +181,15 @@ class TableStream(StoppableStream):
         *,
         gzipped: bool,
         delimiter: str | None = None,
+        encoding: str = "utf-8",
         most: int = MOST_UNPACKED,
     ) -> None:
         super().__init__()
         self._stored = io.BufferedReader(io.FileIO(os.fspath(path)))
         self._stored_size = os.fstat(self._stored.fileno()).st_size
-        self._file: io.BufferedIOBase = gzip.GzipFile(fileobj=self._stored) if gzipped else self._stored
+        self._file: Any = gzip.GzipFile(fileobj=self._stored) if gzipped else self._stored
+        self._recoded = None if encoding == "utf-8" else _Recoded(self._file, encoding)
+        self._file = self._recoded or self._file
         self._name = name
         self._ahead = b""
         self._most = min(most, MOST_UNPACKED) if gzipped else None
@@ -202,7 +212,7 @@ class TableStream(StoppableStream):
             data += self._file.read(size - len(data) if size >= 0 else -1)
         else:
             data, self._ahead = data[:size], data[size:]
-        self._count += len(data)
+        self._count = self._count + len(data) if self._recoded is None else self._recoded.count
         if self._most is not None and self._count > self._most:
             raise DataError(
                 f"{self._name}: expected a gzip file that unpacks to at most {self._most:,} bytes, got a larger one; "
@@ -230,6 +240,43 @@ class TableStream(StoppableStream):
         self._file.close()
         self._stored.close()
         super().close()
+
+
+class _Recoded:
+    """The text of a file in some encoding, as bytes in UTF-8; bytes without a meaning in it raise an error."""
+
+    def __init__(self, file: Any, encoding: str) -> None:
+        self._file, self._decoder = file, codecs.getincrementaldecoder(encoding)("strict")
+        self._ahead, self._ended = b"", False
+        self.count = 0
+        """Bytes that were read of the file."""
+
+    def read(self, size: int = -1) -> bytes:
+        """Read so many bytes, or fewer at the end; all of them for a negative size."""
+        parts, length = [self._ahead], len(self._ahead)
+        while not self._ended and (size < 0 or length < size):
+            parts.append(self._next())
+            length += len(parts[-1])
+        data = b"".join(parts)
+        cut = len(data) if size < 0 else size
+        self._ahead = data[cut:]
+        return data[:cut]
+
+    def readline(self, longest: int) -> bytes:
+        """Read to the end of the line, but no more than so many bytes."""
+        while not self._ended and b"\n" not in self._ahead and len(self._ahead) < longest:
+            self._ahead += self._next()
+        return self.read(min(self._ahead.find(b"\n") + 1 or len(self._ahead), longest))
+
+    def _next(self) -> bytes:
+        data = self._file.read(_RECODED)
+        self.count += len(data)
+        self._ended = not data
+        return self._decoder.decode(data, final=self._ended).encode()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
 
 class _Quotes:
@@ -577,7 +624,8 @@ class TableFile:
     """An existing file, with the format that its name states; ``gzipped``: it is compressed as a whole.
 
     ``part`` is the table of a file that may hold several, an SQLite table or the sheet of a workbook. ``header``: the
-    first line is stated to hold names, whatever they look like.
+    first line is stated to hold names, whatever they look like. ``encoding``: that of a text table. ``missing_values``
+    are further texts that stand for a missing number.
     """
 
     path: Path
@@ -587,6 +635,8 @@ class TableFile:
     decimal: str = "."
     part: str | None = None
     header: bool = False
+    encoding: str = "utf-8"
+    missing_values: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -626,6 +676,7 @@ class TableFile:
             self.name,
             gzipped=self.gzipped,
             delimiter=self.delimiter if self.format == "csv" else None,
+            encoding=self.encoding,
             most=memory if whole else MOST_UNPACKED,
         )
 
@@ -651,10 +702,12 @@ def table_file(path: str | os.PathLike[str], layout: TableLayout | None = None) 
         )
     delimiter = layout.delimiter or ("\t" if suffix == ".tsv" else ",")
     # The rows of a sheet are handed on with commas and points.
+    stated: dict[str, Any] = {"header": layout.header, "missing_values": layout.missing_values}
     if kind in _SHEETS:
-        file = TableFile(path, kind, ",", gzipped, part=part or layout.name, header=layout.header)
+        file = TableFile(path, kind, ",", gzipped, part=part or layout.name, **stated)
     else:
-        file = TableFile(path, kind, delimiter, gzipped, layout.decimal, header=layout.header)
+        encoding = "utf-8" if layout.encoding is None or kind != "csv" else layout.encoding
+        file = TableFile(path, kind, delimiter, gzipped, layout.decimal, encoding=encoding, **stated)
     check_readable("table", path)
     return file
 
@@ -705,7 +758,7 @@ def _find_problem(path: Path) -> tuple[str, str] | None:
 
 _NO_NUMBERS = (
     "expected numbers in column {column}, got something else; correct it, or state another type, censored = true for "
-    "numbers such as <5, or decimal in [table] for decimal commas"
+    "numbers such as <5, decimal or thousands in [table], or missing_values for marks of missing cells"
 )
 
 
@@ -724,7 +777,11 @@ _CAUSES = (
         "finished writing or end it, then try again",
     ),
     (r"conversion error to (?:double|float)", _NO_NUMBERS),
-    (r"utf-?8|codec", "expected text in UTF-8, got another encoding; save the table as UTF-8"),
+    (
+        r"utf-?8|utf-?16|codec",
+        "expected text in {encoding}, got another encoding; state it as encoding in [table] of the bounds file, or "
+        "save the table as UTF-8",
+    ),
     (
         r"conversion error",
         "expected values of one type in column {column}, got several; state the classes in the bounds",
@@ -777,7 +834,8 @@ def _describe(file: TableFile, original: str, names: Sequence[str]) -> str:
     beginning = re.split(r": invalid value|, got \d", original, maxsplit=1)[0]
     for pattern, sentence in _CAUSES:
         if re.search(pattern, beginning, re.IGNORECASE):
-            return f"{file.name}: {sentence.format(column=column)}."
+            encoding = file.encoding.replace("utf", "UTF")
+            return f"{file.name}: {sentence.format(column=column, encoding=encoding)}."
     return (
         f"{file.name}: expected a complete {file.format} file, got a damaged one or another format; write the table "
         "again, or name it after its format."
@@ -957,7 +1015,7 @@ def stream_batches(
         closing(without_cells(file, lambda: _CsvReader(opened, options), schema.names)) as reader,
     ):
         for batch in each_without_cells(file, lambda: reader, schema.names):
-            yield _with_gaps(batch, selection, file.decimal)
+            yield _with_gaps(batch, selection, file)
 
 
 def read_first_texts(file: TableFile, schema: TableSchema) -> dict[str, list[str]]:
@@ -998,7 +1056,7 @@ def _csv_schema(file: TableFile) -> Any:
         options = {
             "read_options": csv.ReadOptions(block_size=_block_size(width, len(header))),
             "parse_options": csv.ParseOptions(delimiter=file.delimiter, newlines_in_values=True),
-            "convert_options": csv.ConvertOptions(decimal_point=file.decimal),
+            "convert_options": csv.ConvertOptions(decimal_point=file.decimal, null_values=_null_values(file)),
         }
         with closing(_CsvReader(stream, options)) as reader:
             return reader.schema
@@ -1023,8 +1081,16 @@ def _csv_options(file: TableFile, schema: TableSchema, selection: ColumnSelectio
             column_types={name: types[kind] for name, kind in selection.types.items() if kind in types}
             | dict(selection.inferred),
             decimal_point=file.decimal,
+            null_values=_null_values(file),
         ),
     }
+
+
+def _null_values(file: TableFile) -> list[str]:
+    """Texts that stand for a missing number in every column."""
+    from pyarrow import csv
+
+    return [*csv.ConvertOptions().null_values, *file.missing_values]
 
 
 def _block_size(width: int, header_size: int) -> int:
@@ -1035,7 +1101,10 @@ def _block_size(width: int, header_size: int) -> int:
 def _check_header(file: TableFile, line: bytes) -> None:
     """Raise if the first line is not a line of UTF-8 text."""
     if line.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise DataError(f"{file.name}: expected text in UTF-8, got UTF-16; save the table as UTF-8.")
+        raise DataError(
+            f"{file.name}: expected text in UTF-8, got UTF-16; state it as encoding in [table] of the bounds file, or "
+            "save the table as UTF-8."
+        )
     if b"\x00" in line or len(line) == _LONGEST_HEADER:
         raise DataError(
             f"{file.name}: expected a line of text with the names of the columns, got a binary file; write the table "
@@ -1130,7 +1199,7 @@ class _Handle:
         self.closed = True
 
 
-def _with_gaps(batch: pa.RecordBatch, selection: ColumnSelection, decimal: str) -> pa.RecordBatch:
+def _with_gaps(batch: pa.RecordBatch, selection: ColumnSelection, file: TableFile) -> pa.RecordBatch:
     """Replace texts that stand for a missing value, such as an empty cell, by nulls."""
     import pyarrow as pa
     from pyarrow import compute, csv
@@ -1144,21 +1213,21 @@ def _with_gaps(batch: pa.RecordBatch, selection: ColumnSelection, decimal: str) 
             cleared = compute.if_else(compute.is_in(texts, pa.array(gaps, texts.type)), None, texts)
             columns[i] = pa.DictionaryArray.from_arrays(columns[i].indices, cleared)
         elif kind == "number" and selection.invalid == "null":
-            columns[i] = _parsed_numbers(columns[i], decimal)
+            columns[i] = _parsed_numbers(columns[i], file)
     return pa.RecordBatch.from_arrays(columns, names=selection.names)
 
 
-def _parsed_numbers(texts: pa.Array, decimal: str) -> pa.Array:
+def _parsed_numbers(texts: pa.Array, file: TableFile) -> pa.Array:
     """Parse every cell by itself: a missing one becomes null and what is no number NaN, whatever the others are."""
     import pyarrow as pa
-    from pyarrow import compute, csv
+    from pyarrow import compute
 
-    gaps = pa.array(csv.ConvertOptions().null_values, texts.type)
+    gaps = pa.array(_null_values(file), texts.type)
     texts = compute.if_else(compute.is_in(texts, gaps), None, texts)
-    if decimal != ".":
+    if file.decimal != ".":
         # A point is then no part of a number, as for Arrow.
         with_point = compute.match_substring(texts, ".")
-        texts = compute.if_else(with_point, "a point", compute.replace_substring(texts, decimal, "."))
+        texts = compute.if_else(with_point, "a point", compute.replace_substring(texts, file.decimal, "."))
     try:
         # Python reads every text that Arrow reads as the same number, so that the choice changes the time alone.
         return compute.cast(texts, pa.float64())
@@ -1359,6 +1428,13 @@ class SparseEncoding:
     def __init__(self, bounds: TableBounds, *, invalid: str = "raise") -> None:
         self._strict = invalid == "raise"
         bounds.require_bounds()
+        if bounds.terms:
+            expected = "none for a libsvm table, whose zeros would fill up"
+            raise refusal(PLACE, list(bounds.terms), expected, "take them out, or write the table in another format")
+        coded = bounds.layout is not None and bounds.layout.missing_values
+        if coded or any(column.missing_values for _, column in bounds.used):
+            expected = "none for a libsvm table, in which entries that are not stored are zeros"
+            raise refusal("missing_values", "", expected, "take them out, or write the table in another format")
         self._names = bounds.order or ()
         for name, column in bounds.used:
             if not is_index(name):
@@ -1416,4 +1492,4 @@ def numeric_target(target: Target, fill: Any, labels: FloatArray, *, invalid: st
         return bounded_target(target, fill, labels, invalid=invalid)
     if target.classes is None:
         return labels
-    return Labels(target, fill).from_numbers(labels)
+    return Labels(target, fill, Notation()).from_numbers(labels)

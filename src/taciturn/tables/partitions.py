@@ -28,6 +28,7 @@ from taciturn.tables.cells import Cells, Encoding, missing_value, target_numbers
 from taciturn.tables.columns import (
     LABEL,
     Column,
+    Notation,
     Problems,
     TableSchema,
     file_assumptions,
@@ -127,19 +128,15 @@ def no_rows(name: str) -> str:
 def select_columns(bounds: TableBounds, *, with_target: bool, invalid: str = "raise") -> ColumnSelection:
     """The columns that enter the model, and the target, each with the type that the bounds state."""
     # What is converted by a rule of its own is read as text.
-    types = {name: "number" if _is_plain_number(column) else "text" for name, column in bounds.used}
+    types = {name: "number" if bounds.is_plain(column) else "text" for name, column in bounds.used}
     listed = {name: frozenset(column.categories) for name, column in bounds.used if column.type == "category"}
     if with_target:
         target = bounds.target
         types[target.name] = "as it is" if target.classes is None else "text"
         if target.task == "regress":
-            types[target.name] = "number"
+            types[target.name] = "number" if bounds.is_plain(Column("number")) else "text"
         listed[target.name] = frozenset(map(str, target.classes or ()))
     return ColumnSelection(types, listed, invalid)
-
-
-def _is_plain_number(column: Column) -> bool:
-    return column.type == "number" and not column.censored
 
 
 # ---- Everything that is wrong with the columns of a table that was refused, told at once and without a cell.
@@ -192,7 +189,8 @@ class _Findings:
         self._encoding = Encoding(bounds, invalid="raise" if strict else "null")
         target = bounds.target
         fill = bounds.missing.get(target.name)
-        self._to_target = target_reader(target, fill, invalid="raise" if strict else "null")
+        notation = bounds.notation(target.name)
+        self._to_target = target_reader(target, fill, notation, invalid="raise" if strict else "null")
         self._told: set[str] = set()
 
     def look_at(self, columns: Sequence[Any]) -> None:
@@ -205,7 +203,8 @@ class _Findings:
                     self._encoding.check(at, values)
                 except DataError as error:
                     self._tell(str(error))
-            if self._strict and self._bounds.fill_of(name) is None and _has_gaps(values, text=self._text is not None):
+            needed = self._strict and self._bounds.fill_of(name) is None
+            if needed and _has_gaps(values, self._bounds.notation(name), text=self._text is not None):
                 self._tell(missing_value(name))
 
     def look_at_target(self, values: Any) -> None:
@@ -221,7 +220,7 @@ class _Findings:
 
     def _is_wrong_number(self, column: Column, values: Any) -> bool:
         """Whether a plain number of a table of text is none."""
-        if self._text is None or not self._strict or column.type != "number" or column.censored:
+        if self._text is None or not self._strict or not self._bounds.is_plain(column):
             return False
         return bool(np.isnan(values.drop_null().to_numpy(zero_copy_only=False)).any())
 
@@ -231,16 +230,18 @@ class _Findings:
             self.problems.found.append(DataError(sentence))
 
 
-def _has_gaps(values: Any, *, text: bool) -> bool:
+def _has_gaps(values: Any, notation: Notation, *, text: bool) -> bool:
     """Whether cells are missing; numbers of a typed table may be NaN instead."""
     from pyarrow import compute, types
 
     if isinstance(values, Cells):
-        return any(map(is_missing, values.distinct()[0]))
+        return any(is_missing(cell) or notation.is_missing(cell) for cell in values.distinct()[0])
     if types.is_dictionary(values.type):
         values = values.dictionary_decode()
     nan_is_null = not text and types.is_floating(values.type)
-    return bool(compute.any(compute.is_null(values, nan_is_null=nan_is_null)).as_py())
+    if compute.any(compute.is_null(values, nan_is_null=nan_is_null)).as_py():
+        return True
+    return bool(notation.missing) and any(map(notation.is_missing, compute.unique(values).to_pylist()))
 
 
 # ---- Record batches of a table as features, target and keys of persons.
@@ -270,19 +271,18 @@ class DensePart:
     ) -> None:
         self._kept: IntArray | None = None
         if columns is not None:
-            widths = [len(bounds.column_features(name, column)) for name, column in bounds.used]
-            owners = np.repeat(np.arange(len(widths)), widths)
-            needed = np.unique(owners[columns])
+            used = np.zeros(len(bounds.feature_names), dtype=np.bool_)
+            used[columns] = True
+            bounds, read = bounds.of_features(used)
             # Places among the features of the columns that are read, which may have more than those asked for.
-            kept = np.searchsorted(np.flatnonzero(np.isin(owners, needed)), columns)
-            order = bounds.order or ()
-            bounds = replace(bounds, order=tuple(order[at] for at in needed.tolist()))
-            self._kept = None if kept.size == sum(widths[at] for at in needed.tolist()) else kept
+            kept = np.searchsorted(read, columns)
+            self._kept = None if kept.size == read.size else kept
         target = bounds.target
         self._columns, self._person = bounds.order or (), bounds.person
         self._target, self._fill = target if with_target else None, bounds.missing.get(target.name)
         self._encoding = Encoding(bounds, invalid=invalid)
-        self._to_target = target_reader(target, self._fill, invalid=invalid)
+        self._notation = bounds.notation(target.name)
+        self._to_target = target_reader(target, self._fill, self._notation, invalid=invalid)
         # The only feature of such a column, or the first one, where another says that a cell is missing.
         places = {name: place for place, name in enumerate(bounds.feature_names)}
         self._found = [(name, places[name]) for name in found if name in self._columns]
@@ -315,7 +315,8 @@ class DensePart:
         values = batch.column(self._target.name)  # type: ignore[union-attr]
         targets = self._to_target(values)
         if self._target_found:
-            targets[np.isinf(target_numbers(self._target, self._fill, values))] = np.nan  # type: ignore[arg-type]
+            numbers = target_numbers(self._target, self._fill, values, self._notation)  # type: ignore[arg-type]
+            targets[np.isinf(numbers)] = np.nan
         return targets
 
 
@@ -820,7 +821,7 @@ class TablePartitions:
         self.n_rows = sum(counts)
         self.offsets: IntArray = np.array([0, *accumulate(counts)][:-1], dtype=np.int64)
         self.sparse = schema.sparse
-        self.assumptions = file_assumptions(invalid, bounds.layout, sparse=schema.sparse)
+        self.assumptions = file_assumptions(invalid, bounds.layout, sparse=schema.sparse, terms=bounds.terms)
         # Rows that were copied are checked on the way.
         self._checked = spool is not None
         self._spool, self._held = spool, held
@@ -922,12 +923,13 @@ class TablePartitions:
             raise refusal("table", self._name, "a table with named columns", "state the bounds of a libsvm file")
         target = self.bounds.target
         encoding = Encoding(
-            replace(self.bounds, order=tuple(name for name in names if name != target.name)), invalid=self.invalid
+            replace(self.bounds, order=tuple(name for name in names if name != target.name), terms=()),
+            invalid=self.invalid,
         )
 
         def numbers(name: str, values: Any) -> FloatArray:
             if name == target.name:
-                return target_numbers(target, self.bounds.missing.get(name), values)
+                return target_numbers(target, self.bounds.missing.get(name), values, self.bounds.notation(name))
             return encoding.numbers(name, values)
 
         batches = self._batches(index, list(names))

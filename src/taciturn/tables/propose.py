@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from taciturn.tables.columns import (
     TableSchema,
     closest_name,
     did_you_mean,
+    is_row_number,
     parse_censored,
     parse_day,
     parse_number,
@@ -27,6 +30,7 @@ from taciturn.tables.columns import (
 from taciturn.tables.formats import (
     ColumnSelection,
     TableFile,
+    TableStream,
     arrow_schema,
     libsvm_schema,
     read_first_texts,
@@ -89,9 +93,10 @@ def _words(name: str) -> list[str]:
 
 # ---- What ``taciturn init`` proposes for a column, from its name and the shapes of the cells in the first rows.
 # **Privacy.** Cells are looked at to choose one type from a fixed list, for each column by itself, with the format of
-# its dates or the length of its groups of codes, and the delimiter and the decimal point of the file. Nothing else
-# leaves this module: no value, no count, no range. The certificates of fits assume that names and types of the columns
-# are public, and this choice is such a type.
+# its dates or the length of its groups of codes, and whether it has marks for missing cells; and the delimiter, the
+# encoding, the decimal point and the sign of thousands of the file. Nothing else leaves this module: no value, no
+# count, no range. The certificates of fits assume that names and types of the columns are public, and this choice is
+# such a type. Marks for missing cells are a fixed list, which is proposed as a whole.
 
 _FIRST_BYTES = 1 << 16
 _FIRST_LINES = 20
@@ -105,24 +110,36 @@ _TIMES = ("", " %H:%M", " %H:%M:%S")
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 _DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+(?:[eE][-+]?\d+)?")
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+")
+_POINTS = re.compile(r"[-+]?\d{1,3}(?:\.\d{3})+")
 _ICD = re.compile(r"[A-Z]\d[0-9A-Z](?:\.?[0-9A-Z]{1,4})?")
 _ICD_GROUP = 3
 """Characters of an ICD-10 code that name the category of a disease."""
+
+_POSTAL = re.compile("(zip|post(al)?)(code)?|plz|postleitzahl")
+_LEADING_ZERO = re.compile(r"0\d+")
+
+MARKS = (
+    *(".", "-", "--", "?", "*", "k.A.", "k. A.", "keine Angabe", "n.a.", "n. a.", "n.b.", "unbekannt", "fehlt"),
+    *("unknown", "missing", "not known", "none", "nd", "inconnu", "desconocido"),
+)
+"""Texts that stand for missing cells in tables of all kinds: a fixed list, so that no table is asked for its words."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnProposal:
     """The type that a column probably has.
 
-    ``kind`` is "person", "identifier", "number", "censored", "boolean", "date", "category", "codes", "free text" or
-    "unknown". ``format`` is that of dates in text; ``ambiguous`` ones may have day and month the other way round.
-    ``group`` is the number of characters that make a class of codes, where the shape of the codes tells it.
+    ``kind`` is "person", "identifier", "row numbers", "number", "censored", "boolean", "date", "category", "codes",
+    "free text" or "unknown". ``format`` is that of dates in text; ``ambiguous`` ones may have day and month the other
+    way round. ``group`` is the number of characters that make a class of codes, where the shape of the codes tells it.
+    ``marked``: cells that are no values of the type are among :data:`MARKS`.
     """
 
     kind: str
     format: str | None = None
     ambiguous: bool = False
     group: int | None = None
+    marked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,41 +162,74 @@ def detect_table(path: str | Path, *, header: bool = False) -> TableProposal:
         return TableProposal(schema, dict.fromkeys(schema.names, ColumnProposal("number")), TableLayout())
     layout = TableLayout(name=file.part, header=header)
     if file.format == "csv":
+        encoding = _detect_encoding(file)
+        if encoding is not None:
+            layout = replace(layout, encoding=encoding)
+            file = replace(file, encoding=encoding)
         delimiter = _detect_delimiter(file)
         if delimiter != file.delimiter:
             layout = replace(layout, delimiter=delimiter)
             file = replace(file, delimiter=delimiter)
     schema = arrow_schema(file)
     cells = _first_cells(file, schema)
-    decimal = _detect_decimal(cells.values()) if file.format == "csv" else "."
-    layout = replace(layout, decimal=decimal)
+    decimal, thousands = _detect_numbers(cells.values()) if file.format == "csv" else (".", None)
+    layout = replace(layout, decimal=decimal, thousands=thousands)
     columns = {
-        name: propose_column(name, kind, cells.get(name), decimal)
+        name: ColumnProposal("row numbers")
+        if is_row_number(name, schema.names)
+        else propose_column(name, kind, cells.get(name), decimal, thousands)
         for name, kind in zip(schema.names, schema.kinds, strict=True)
     }
     return TableProposal(schema, columns, layout)
 
 
-def propose_column(name: str, kind: str, cells: Sequence[str] | None, decimal: str = ".") -> ColumnProposal:
+def propose_column(
+    name: str, kind: str, cells: Sequence[str] | None, decimal: str = ".", thousands: str | None = None
+) -> ColumnProposal:
     """The type of one column; ``cells`` are those of the first rows that are text and not missing, None if none are.
 
-    >>> [propose_column("x", "category", cells).kind for cells in (["<5", "7"], ["ja", "nein"], ["a", "b"])]
-    ['censored', 'boolean', 'category']
+    >>> shown = ["<5", "7"], ["ja", "nein"], ["a", "b"], ["01067", "99998"], ["1", "k.A."]
+    >>> [propose_column("x", "category", cells).kind for cells in shown]
+    ['censored', 'boolean', 'category', 'category', 'number']
     """
     if names_a_person(name):
         return ColumnProposal("person")
     if names_an_identifier(name):
         return ColumnProposal("identifier")
     if cells is None:
-        return ColumnProposal(kind)
+        return ColumnProposal("codes" if kind == "number" and _names_places(name) else kind)
     if not cells:
         return ColumnProposal("unknown")
+    if _names_places(name) or _are_codes(cells):
+        return ColumnProposal("codes" if len(set(cells)) > _MANY else "category")
+    found = _propose_type(cells, decimal, thousands)
+    values = [cell for cell in cells if cell not in MARKS]
+    if found.kind in ("category", "codes", "free text") and values and len(values) < len(cells):
+        without = _propose_type(values, decimal, thousands)
+        if without.kind in ("number", "censored", "boolean", "date"):
+            return replace(without, marked=True)
+    return found
+
+
+def _names_places(name: str) -> bool:
+    """Whether a column is named like a code of places."""
+    return any(_POSTAL.fullmatch(candidate) for candidate in ("".join(_words(name)), *_words(name)))
+
+
+def _are_codes(cells: Sequence[str]) -> bool:
+    """Whether digits are no numbers: all cells have the same length, and some begin with a zero."""
+    same = len({len(cell) for cell in cells}) == 1
+    return same and all(map(str.isdecimal, cells)) and any(map(_LEADING_ZERO.fullmatch, cells))
+
+
+def _propose_type(cells: Sequence[str], decimal: str, thousands: str | None) -> ColumnProposal:
+    """The type of a column by the shapes of its cells alone."""
     distinct = set(cells)
-    if all(_is_number(cell, decimal) for cell in distinct):
+    if all(_is_number(cell, decimal, thousands) for cell in distinct):
         return ColumnProposal("number")
     if all(truth_code(cell) >= 0 for cell in distinct):
         return ColumnProposal("boolean")
-    if not any(math.isnan(parse_censored(cell, decimal)) for cell in distinct):
+    if not any(math.isnan(parse_censored(cell, decimal, thousands)) for cell in distinct):
         return ColumnProposal("censored")
     formats = _date_formats(distinct)
     if formats:
@@ -192,8 +242,8 @@ def propose_column(name: str, kind: str, cells: Sequence[str] | None, decimal: s
     return ColumnProposal("category")
 
 
-def _is_number(cell: str, decimal: str) -> bool:
-    return not math.isnan(parse_number(cell, decimal))
+def _is_number(cell: str, decimal: str, thousands: str | None = None) -> bool:
+    return not math.isnan(parse_number(cell, decimal, thousands))
 
 
 def _date_formats(cells: Collection[str]) -> list[str | None]:
@@ -219,15 +269,35 @@ def _first_cells(file: TableFile, schema: TableSchema) -> dict[str, list[str]]:
     }
 
 
+def _first_bytes(file: TableFile, encoding: str = "utf-8") -> bytes:
+    """The beginning of a text table, in UTF-8 if its encoding is given. Quotes have no meaning without a delimiter."""
+
+    def read() -> bytes:
+        with TableStream(file.path, file.name, gzipped=file.gzipped, encoding=encoding) as stream:
+            return stream.read(_FIRST_BYTES)
+
+    return without_cells(file, read)
+
+
+def _detect_encoding(file: TableFile) -> str | None:
+    """None for UTF-8, UTF-16 by its mark, and else the encoding of Windows where all bytes have a meaning in it."""
+    data = _first_bytes(file)
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    for encoding in ("utf-8", "cp1252"):
+        try:
+            # The last character may be cut.
+            codecs.getincrementaldecoder(encoding)("strict").decode(data)
+        except UnicodeDecodeError:
+            continue
+        return None if encoding == "utf-8" else encoding
+    return "iso8859-1"
+
+
 def _detect_delimiter(file: TableFile) -> str:
     """The delimiter by which the first lines have the same number of cells, more than one."""
-
-    def first_lines() -> list[str]:
-        with file.open() as stream:
-            text = stream.read(_FIRST_BYTES).decode("utf-8-sig", errors="ignore")
-        return text.splitlines()[:_FIRST_LINES]
-
-    lines = without_cells(file, first_lines)
+    text = _first_bytes(file, file.encoding).decode("utf-8-sig", errors="ignore")
+    lines = text.splitlines()[:_FIRST_LINES]
 
     def fitness(delimiter: str) -> tuple[bool, int, int]:
         try:
@@ -241,12 +311,34 @@ def _detect_delimiter(file: TableFile) -> str:
     return max(dict.fromkeys((file.delimiter, *DELIMITERS)), key=fitness)
 
 
+def _detect_numbers(columns: Iterable[Sequence[str]]) -> tuple[str, str | None]:
+    """The decimal point, and the sign of thousands if a column of numbers has one."""
+    plain = [[cell.lstrip("<>≤≥= ") for cell in cells if cell not in MARKS] for cells in columns]
+    decimal = _detect_decimal(plain)
+    # One sign alone makes numbers of what is none without it; a number like 1.234,5 tells both.
+    for point, thousands in ((decimal, "."), (decimal, ","), (",", "."), *_RARE_SIGNS):
+        others = point == decimal or not any(map(_DECIMAL_POINT.fullmatch, chain(*plain)))
+        if thousands != point and others and any(_has_groups(cells, point, thousands) for cells in plain):
+            return point, thousands
+    return decimal, None
+
+
+_RARE_SIGNS = tuple((decimal, thousands) for thousands in (" ", "'") for decimal in (",", "."))
+
+
+def _has_groups(cells: Sequence[str], decimal: str, thousands: str) -> bool:
+    """Whether all cells are numbers with a sign of thousands, and some are none without it."""
+    with_sign = all(_is_number(cell, decimal, thousands) for cell in cells)
+    return with_sign and not all(_is_number(cell, decimal) for cell in cells)
+
+
 def _detect_decimal(columns: Iterable[Sequence[str]]) -> str:
-    """A comma if numbers have one and none has a point."""
+    """A comma if numbers have one and none has a point, but for points that may be those of thousands."""
     commas = False
-    for cells in columns:
-        plain = [cell.lstrip("<>≤≥= ") for cell in cells]
-        if any(map(_DECIMAL_POINT.fullmatch, plain)) and all(_is_number(cell, ".") for cell in plain):
+    for plain in columns:
+        with_point = [cell for cell in plain if _DECIMAL_POINT.fullmatch(cell)]
+        groups = all(map(_POINTS.fullmatch, with_point))
+        if not groups and all(_is_number(cell, ".") for cell in plain):
             return "."
         with_comma = [cell for cell in plain if _DECIMAL_COMMA.fullmatch(cell)]
         whole = all(_is_number(cell, ",") for cell in plain)
@@ -301,7 +393,7 @@ def bounds_template(
     parts = [_OPENING]
     if layout is not None and layout.to_content():
         stated = {key: "true" if value is True else _key(value) for key, value in layout.to_content().items()}
-        lines = [f"{key} = {value}\n" for key, value in stated.items()]
+        lines = [f"{_CHECKS.get(key, '')}{key} = {value}\n" for key, value in stated.items()]
         parts.append(f"[table]\n{''.join(lines)}")
     parts.append(_target(target, _kind(target, kinds.pop(target), proposals)))
     person = next((name for name in kinds if names_a_person(name)), None)
@@ -312,8 +404,11 @@ def bounds_template(
         parts.append(_DEFAULTS if schema.sparse else _DEFAULTS + "# missing = {indicator = true}\n")
     for name, kind in kinds.items():
         found = _kind(name, kind, proposals)
-        if not (shared and found == "number"):
-            body = _section(name, found, None if proposals is None else proposals.get(name))
+        proposal = None if proposals is None else proposals.get(name)
+        # Such numbers are not plainly numbers, for which the defaults are.
+        special = (proposal is not None and proposal.marked) or (layout is not None and layout.thousands is not None)
+        if not (shared and found == "number" and not special):
+            body = _section(name, found, proposal)
             parts.append(f"[columns.{_key(name)}]\n{body}")
     return "\n".join([*parts, *([] if shared else [_MISSING_DEFAULT]), _MISSING])
 
@@ -325,6 +420,11 @@ def _kind(name: str, kind: str, proposals: Mapping[str, ColumnProposal] | None) 
 
 
 def _section(name: str, kind: str, proposal: ColumnProposal | None) -> str:
+    marked = proposal is not None and proposal.marked and kind not in ("person", "identifier")
+    return _body(name, kind, proposal) + (_MARKED if marked else "")
+
+
+def _body(name: str, kind: str, proposal: ColumnProposal | None) -> str:
     if kind == "date":
         return _date(proposal)
     if kind == "codes":
@@ -405,6 +505,17 @@ categories_file = {file}
 
 _IGNORED = 'type = "ignore"\n'
 
+_MARKED = f"""\
+# Texts of this list, which is the same for all tables, stand for missing cells here: take out what does not. A missing
+# cell needs an entry in [missing].
+missing_values = [{", ".join(_key(mark) for mark in MARKS)}]
+"""
+
+_CHECKS = {
+    "encoding": "# The file is not in UTF-8: check that letters with accents in names and categories are right.\n",
+    "thousands": "# The sign between groups of three digits: check that it is no decimal point.\n",
+}
+
 _SECTIONS = {
     "number": f'type = "number"\n{_RANGE}',
     "censored": f"""\
@@ -418,6 +529,7 @@ censored = true
 type = "category"
 # categories =
 """,
+    "row numbers": f"# Without a name, as the row numbers of R and pandas: no feature.\n{_IGNORED}",
     "free text": f"# Free text, which cannot enter a model.\n{_IGNORED}",
     "identifier": f"# By its name a key, or what tells who somebody is: no feature.\n{_IGNORED}",
     "unknown": f"""\

@@ -18,7 +18,7 @@ from taciturn.core.validation import BoolArray, FloatArray, Invalid, check_choic
 from taciturn.data.persons import NamedKeys
 from taciturn.tables.bounds import TableBounds, missing_column
 from taciturn.tables.cells import Cells, Encoding, widened
-from taciturn.tables.columns import LABEL, PUBLIC_COLUMNS, TableLayout, TableSchema, kind_of, refusal
+from taciturn.tables.columns import LABEL, PUBLIC_COLUMNS, STATED_TERMS, TableLayout, TableSchema, kind_of, refusal
 from taciturn.tables.formats import ColumnSelection, table_file, table_files
 from taciturn.tables.partitions import (
     DensePart,
@@ -354,7 +354,8 @@ class TableEncoder(Guarded, TransformerMixin, BaseEstimator):
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What has to be assumed of a table for the encoder to cost nothing, in words, for the certificate."""
-        return (_STATED, PUBLIC_COLUMNS) if self.invalid == "null" else (_STATED, PUBLIC_COLUMNS, _READABLE)
+        chosen = (STATED_TERMS,) if self.bounds.terms else ()
+        return (_STATED, *chosen, PUBLIC_COLUMNS, *((_READABLE,) if self.invalid == "raise" else ()))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The names of the features, such as "age" and "region=north".

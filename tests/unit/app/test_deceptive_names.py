@@ -100,6 +100,7 @@ def model():
         command=f"taciturn fit {DECEIVING}.csv",
         to_json=lambda: "{}",
         digest=None,
+        shown_weights=lambda: (np.ones((1, 3)), np.zeros(1), []),
     )
 
 

@@ -3,12 +3,14 @@
 import itertools
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from reported import EVIL, QUOTED, Tree, drawings, errors_of, faults_of, inferred, no_errors, regression
 from scipy.stats import norm
 
+from taciturn.app.cli.show import print_model
 from taciturn.app.report.model import model_report
 from taciturn.charts import Estimate, find_reach, forest_chart
 from taciturn.core.errors import visible
@@ -273,3 +275,76 @@ def test_names_that_reverse_text_are_escaped():
     drawing = forest_chart([Estimate("a\u202eb", 1.0, 0.5, 1.5, 0.2)], "x", odds=False)
     assert "\u202e" not in str(drawing.body)
     assert visible("a\u202eb") in str(drawing.body)
+
+
+# ------------------------------------------------------------------ effects for a stated change
+
+
+def per_ten(model):
+    """The model, with effects of the age per 10 years and the second region as the reference."""
+    columns = dict(model.bounds.columns)
+    columns["age"] = replace(columns["age"], per=10)
+    columns["region"] = replace(columns["region"], reference="south")
+    return replace(model, bounds=replace(model.bounds, columns=columns))
+
+
+@pytest.mark.parametrize("task", ["regress", "classify"])
+def test_effects_are_those_of_the_stated_change_wherever_they_are_shown(task, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "140")
+    model, told = per_ten(inferred(task)), by_hand(inferred(task))
+    shares = {name: (10 if name == "age" else 1) / unit for name, unit in UNITS.items()}
+    expected = {
+        name: [share * end for end in (told[name]["values"][0], *told[name]["interval"])]
+        for name, share in shares.items()
+    }
+    shown = math.exp if task == "classify" else float
+    page = model_report(model)
+    assert faults_of(page) == []
+    root = Tree(page).root
+    # The table of effects.
+    _, rows = table_of(root, f"Effects on {SUBJECTS[task]} per unit")
+    assert list(rows) == ["age (per 10)", EVIL, "region=north", "region=south"]
+    for name, cells in zip(UNITS, rows.values(), strict=True):
+        assert [number(cells[0]), *ends(cells[1])] == pytest.approx(expected[name], rel=1e-3)
+        if task == "classify":
+            ratios = [math.exp(end) for end in expected[name]]
+            assert [number(cells[2]), *ends(cells[3])] == pytest.approx(ratios, rel=1e-3)
+    # The forest plot: the stated change where there is one, and half of the bounds elsewhere.
+    titles = [each.words() for each in drawings(root)[0].find("title")]
+    for name, label in (("age", "age (per 10)"), ("region=north", "region=north")):
+        (title,) = [each for each in titles if each.startswith(f"{label}: ")]
+        numbers = [float(text) for text in re.findall(r"-?[\d.]+", title.removeprefix(label))]
+        ratios = [shown(end) for end in expected[name]]
+        assert numbers == pytest.approx(ratios, abs=0.05 * (ratios[2] - ratios[1]))
+    # The data frame, with the unit beside it.
+    frame = model.summary().to_frame()
+    assert frame["unit"].tolist() == [10.0, 1.0, 1.0, 1.0, 1.0]
+    assert frame["effect per unit"].tolist()[:4] == pytest.approx([each[0] for each in expected.values()])
+    assert ("odds ratio" in frame) == (task == "classify")
+    if task == "classify":
+        assert frame["odds ratio"]["age"] == pytest.approx(math.exp(expected["age"][0]))
+    assert "unit" not in inferred(task).summary().to_frame()
+    assert re.search(r"^age \(per 10\) ", str(model.summary()), flags=re.MULTILINE)
+    # The screen.
+    print_model(model)
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("│ age")]
+    cell = line.strip("│ ").split("│")[-1].strip()
+    ratios = [shown(end) for end in expected["age"]]
+    assert cell.endswith(" per 10")
+    numbers = [float(text) for text in re.findall(r"-?[\d.]+", cell.removesuffix(" per 10"))]
+    assert numbers == pytest.approx(ratios, abs=0.05 * (ratios[2] - ratios[1]))
+    # What the owner stated.
+    words = root.words()
+    assert "effects are for a change by 10" in words
+    assert "compared with south" in words
+
+
+def test_weights_are_those_of_the_stated_change_too(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "140")
+    model = per_ten(no_errors())
+    _, rows = table_of(Tree(model_report(model)).root, f"Weights of {QUOTED}")
+    assert [number(cell) for cell in rows["age (per 10)"]] == [1.5 * 10 / 50, 10.0]
+    assert [number(cell) for cell in rows[EVIL]] == [-0.75, 0.5]
+    print_model(model)
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("│ age")]
+    assert [float(cell) for cell in line.strip("│").split("│")[1:]] == [0.3, 10.0]

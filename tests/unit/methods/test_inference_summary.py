@@ -101,6 +101,9 @@ def test_values_are_spread_over_features_and_classes():
     expected = [[NAN] * 3, [0.1, NAN, 0.2], [0.4, NAN, 0.5]]
     np.testing.assert_array_equal(several.spread(several.std_error, 3), expected)
     assert several.spread(several.intervals(np.ones((2, 3))), 3).shape == (3, 3, 2)
+    np.testing.assert_array_equal(several.of_intercept(several.std_error), [NAN, 0.3, 0.6])
+    assert several.of_intercept(several.intervals(np.ones((2, 3)))).shape == (3, 2)
+    assert errors([0.1, 0.2, 0.3, 0.4]).of_intercept(np.array([[1.0, 2.0]])) == 2.0
 
 
 # ------------------------------------------------------------------ what is not estimable
@@ -113,6 +116,9 @@ PARTLY = errors([0.1, NAN, NAN, 0.2], confounded=((), (2,), (1,), ()))
 def test_no_number_of_a_coefficient_without_error_is_shown():
     made = summary(PARTLY, coefficients=[0.5, 987.654, -987.654, 0.1], classes=("no", "yes"), units=np.ones(3))
     frame = made.to_frame()
+    assert frame.pop("note").tolist() == [
+        "", "not estimable: confounded with weight", "not estimable: confounded with BMI", ""
+    ]  # fmt: skip
     assert frame.loc[["BMI", "weight"]].isna().to_numpy().all()
     assert frame.loc["age"].notna().all()
     for text in (str(made), made._repr_html_()):
@@ -198,7 +204,9 @@ def test_a_reason_leaves_no_number():
     assert made.gaps == ()
     assert "987" not in str(made) + made._repr_html_()
     assert "odds ratio" not in str(made)
-    assert made.to_frame().isna().to_numpy().all()
+    frame = made.to_frame()
+    assert frame.pop("note").tolist() == ["not estimable"] * 4
+    assert frame.isna().to_numpy().all()
 
 
 def test_students_t_and_allowances_are_stated():

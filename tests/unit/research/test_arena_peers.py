@@ -24,9 +24,9 @@ from taciturn_research.arena.peers import (
     with_categories,
 )
 from taciturn_research.arena.report import compared, write_report
-from taciturn_research.arena.run import Cell, Plan, Result, best_setting, results_in
+from taciturn_research.arena.run import Cell, Plan, Result, best_setting, results_in, setting_from_others, summarise
 from taciturn_research.arena.sets import GENERATED, Problem, draw
-from taciturn_research.arena.verdict import COMPARISONS, judge, of_practice, published_at_k, tally
+from taciturn_research.arena.verdict import COMPARISONS, above_constant, judge, of_practice, published_at_k, tally
 from taciturn_research.harness import Config
 
 WITHOUT_NOISE = 1e9
@@ -332,3 +332,51 @@ def test_the_advised_size_follows_the_records_per_column():
     kept = {epsilon: DEFAULT_ADVISED.fit(REGRESSION, problem, epsilon, 0).support.sum() for epsilon in (1.0, 25.0)}
     assert kept[25.0] == 40
     assert kept[1.0] < 40
+
+
+def test_settings_from_other_sets_have_no_say_in_their_own(tmp_path):
+    plan, method, results = (
+        Plan(quick=True, epsilons=(1.0,), seeds=4, search_seeds=2),
+        METHODS["DP-GD"],
+        results_in(tmp_path),
+    )
+    sets = [DATA_SETS[name] for name in ("breast cancer", "dense logistic", "digits", "rare class")]
+    # On the second and fourth set the first setting is lower; on the others it has 9 and 1 times the lower loss.
+    losses = {0: (0.9, 0.1, 0.3, 0.1), 1: (0.1, 0.2, 0.9, 0.15)}
+    for place, data_set in enumerate(sets):
+        for number, setting in enumerate(method.grid(data_set, True)):
+            for seed in range(2):
+                config = Config(data_set.name, method.name, 1.0, json.dumps(setting, sort_keys=True), seed, None)
+                results.add(Result(config, losses.get(number, (5.0,) * 4)[place], None, 3, 0.1))
+    found = [
+        method.grid(data_set, True).index(
+            json.loads(setting_from_others(results, data_set, sets, method, plan, 1.0, "error")[0])
+        )
+        for data_set in sets
+    ]
+    assert found == [0, 1, 0, 1]
+    own = [best_setting(results, each, method, plan, 1.0)[0] for each in sets]
+    assert [method.grid(sets[0], True).index(json.loads(setting)) for setting in own] == [1, 0, 0, 0]
+    cells = summarise(results, plan, sets, [method], from_others=True)
+    assert [(cell.data_set, cell.error, len(cell.results)) for cell in cells] == [
+        ("breast cancer", pytest.approx(0.9), 2), ("dense logistic", pytest.approx(0.2), 2),
+        ("digits", pytest.approx(0.3), 2), ("rare class", pytest.approx(0.15), 2),
+    ]  # fmt: skip
+    assert setting_from_others(results_in(tmp_path / "none"), sets[0], sets, method, plan, 1.0, "error") is None
+
+
+def test_log_losses_above_that_of_a_constant_are_counted_where_there_are_records():
+    def cell(method, log_losses, epsilon=1.0, records=200, data_set="breast cancer"):
+        made = _cell(
+            method, "default", [0.1] * len(log_losses), data_set=data_set, epsilon=epsilon, log_losses=log_losses
+        )
+        return replace(made, results=tuple(replace(result, records=records) for result in made.results))
+
+    # mu is .237 at epsilon 1: 105 records are 24.9, 106 are 25.1.
+    constant = cell("constant", [0.6, 0.7, 0.1], epsilon=None)
+    for log_losses, records, expected in (
+        ([0.68, 0.69], 106, (1, 1)), ([0.68, 0.68], 106, (1, 0)), ([0.9, 0.9], 105, (0, 0)),
+    ):  # fmt: skip
+        judged, above = above_constant([constant, cell("ours", log_losses, records=records)], "ours", "constant")
+        assert (judged, len(above)) == expected
+    assert above_constant([constant, cell("ours", [9.0], data_set="digits")], "ours", "constant") == (0, [])

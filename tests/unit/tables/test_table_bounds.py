@@ -103,7 +103,10 @@ HEAD = '[target]\nname = "y"\nlower = 0\nupper = 1\n'
             HEAD + '[columns.x]\ntype = "number"\nlower = 0\nuper = 1',
             "^columns.\"x\"='uper': expected no key but type, l",
         ),
-        (HEAD + '[columns.x]\ntype = "boolean"\nlower = 0', "^columns.\"x\"='lower': expected no key but type;"),
+        (
+            HEAD + '[columns.x]\ntype = "boolean"\nlower = 0',
+            "^columns.\"x\"='lower': expected no key but type, missing",
+        ),
         (HEAD + '[columns.x]\ntype = "category"', r'^columns."x".categories=\[\]: expected at least one category'),
         (HEAD + '[columns.x]\ntype = "category"\ncategories = []', r'^columns."x".categories=\[\]: expected at least'),
         (HEAD + '[columns.x]\ntype = "category"\ncategories = "a"', "^columns.\"x\".categories='a': expected a list"),

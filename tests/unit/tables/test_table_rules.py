@@ -1,6 +1,8 @@
 """Rules for cells: dates, limits, codes, yes and no, and what stands for missing cells."""
 
+import gzip
 import json
+import re
 from datetime import date, datetime
 
 import numpy as np
@@ -16,8 +18,11 @@ from taciturn.tables import (
     Fill,
     TableBounds,
     TableEncoder,
+    TableLayout,
     TableSchema,
     Target,
+    formats,
+    open_partitions,
     read_batches,
     read_schema,
     read_table,
@@ -282,12 +287,19 @@ def test_layouts_that_cannot_be_used(text, message):
 
 def test_all_mistakes_of_a_bounds_file_are_told_at_once():
     text = HEAD + '[columns.a]\ntype = "category"\n[columns.b]\ntype = "magic"\n[columns.c]\ntype = "date"\n[other]\n'
-    with pytest.raises(ParameterError, match="^bounds='other'"):
-        TableBounds.from_toml(text)
     with pytest.raises(SeveralProblemsError) as caught:
-        TableBounds.from_toml(text.replace("[other]\n", '[table]\ndecimal = "x"\n'))
-    assert [str(error).partition("=")[0] for error in caught.value.errors] == [
-        'columns."a".categories', 'columns."b".type', 'columns."c".since', "table.decimal",
+        TableBounds.from_toml(text + '[table]\ndecimal = "x"\nfoo = 1\nname = 3\n[target.more]\n')
+    assert [str(error).partition(":")[0] for error in caught.value.errors] == [
+        "bounds='other'", "target='more'", 'columns."a".categories=[]', "columns.\"b\".type='magic'",
+        'columns."c".since=None', "table='foo'", "table.decimal='x'", "table.name=3",
+    ]  # fmt: skip
+    # Several of one column, too.
+    text = HEAD + '[columns.a]\ntype = "number"\nlower = "x"\nper = 0\nmissing_values = 3\ncensored = 1\ngroup = 1\n'
+    with pytest.raises(SeveralProblemsError) as caught:
+        TableBounds.from_toml(text)
+    assert [str(error).partition(":")[0] for error in caught.value.errors] == [
+        "columns.\"a\"='group'", 'columns."a".missing_values=3', "columns.\"a\".lower='x'", 'columns."a".per=0',
+        'columns."a".censored=1',
     ]  # fmt: skip
 
 
@@ -389,3 +401,226 @@ def test_columns_with_gaps_are_handed_on_unscaled_with_what_stands_for_them(tmp_
     bounds = TableBounds(Target("y", 0, 9), COLUMNS, missing=fills, found_privately=found).for_table(schema)
     numbers = read_unbounded_table(path, bounds, found, schema)[2]
     assert np.array_equal(numbers, [[30, 7305], [500, np.nan], [70, 0]], equal_nan=True)
+
+
+# ------------------------------------------------------------------ what stands for missing cells, thousands, encodings
+
+MARKED = """\
+size;born;crp;ward;smoker;weight;plz;y
+1.234,5;01.02.2020;<5;north;ja;80,5;01067;1
+k.A.;k.A.;k.A.;k.A.;k.A.;999;.;1,5
+999;02.02.2020;999;999;nein;k.A.;01067;3
+2;.;<999;.;ja;999,0;99999;999
+"""
+MARKED_BOUNDS = """
+[table]
+delimiter = ";"
+decimal = ","
+thousands = "."
+missing_values = ["k.A.", 999]
+[target]
+name = "y"
+lower = 0
+upper = 9
+[columns]
+size = {type = "number", lower = 0, upper = 2000}
+born = {type = "date", since = 2020-01-01, lower = 0, upper = 99, format = "%d.%m.%Y", missing_values = ["."]}
+crp = {type = "number", lower = 0, upper = 2000, censored = true}
+ward = {type = "category", categories = ["north", "999"], missing_values = ["."]}
+smoker = {type = "boolean"}
+weight = {type = "number", lower = 0, upper = 999}
+plz = {type = "category", categories = ["01067", "."]}
+[defaults]
+missing = {indicator = true}
+[missing]
+y = 2
+"""
+
+
+def marked_features():
+    """By hand: what each cell says; None where it stands for a missing one."""
+    columns = {
+        "size": ([1234.5, None, None, 2.0], 2000), "born": ([31.0, None, 32.0, None], 99),
+        # A limit is a number, not a code; a category of the list is a category.
+        "crp": ([5.0, None, None, 999.0], 2000), "ward": ([0, None, 1, None], 2),
+        "smoker": ([1.0, None, 0.0, 1.0], None),
+        "weight": ([80.5, None, None, None], 999), "plz": ([0, 1, 0, -1], 2),
+    }  # fmt: skip
+    features = []
+    for name, (cells, width) in columns.items():
+        if name in ("ward", "plz"):
+            features += [[float(cell == level) for cell in cells] for level in range(width)]
+        elif width is None:
+            features.append([0.0 if cell is None else cell for cell in cells])
+        else:
+            features.append([0.0 if cell is None else cell / (width / 2) - 1 for cell in cells])
+        features.append([float(cell is None) for cell in cells])
+    return np.array(features).T
+
+
+@pytest.mark.parametrize("invalid", ["raise", "null"])
+def test_stated_texts_stand_for_missing_cells(tmp_path, invalid):
+    path, bounds = tmp_path / "t.csv", TableBounds.from_toml(MARKED_BOUNDS)
+    path.write_text(MARKED)
+    X, y = read_table(path, bounds, "y", invalid=invalid)
+    assert np.allclose(X, marked_features(), rtol=0, atol=1e-12)
+    assert y.tolist() == [1.0, 1.5, 3.0, 2.0]
+    with open_partitions(path, bounds, invalid=invalid) as table:
+        assert np.array_equal(table.read_all()[0], X)
+    assert TableBounds.from_json(bounds.to_json()) == bounds
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "typed", "parquet"])
+def test_stated_texts_stand_for_missing_cells_in_typed_tables_too(tmp_path, kind):
+    rows = [line.split(";") for line in MARKED.splitlines()]
+    columns = {name: list(cells) for name, cells in zip(rows[0], zip(*rows[1:], strict=True), strict=True)}
+    if kind in ("typed", "parquet"):
+        # Numbers as numbers, in which a code is a number.
+        columns["size"], columns["weight"] = [1234.5, None, 999.0, 2.0], [80.5, 999.0, float("nan"), 999.0]
+        columns["y"] = [1.0, 1.5, 3.0, 999.0]
+    table = pa.table(columns)
+    bounds = TableBounds.from_toml(MARKED_BOUNDS)
+    if kind == "parquet":
+        parquet.write_table(table, tmp_path / "t.parquet")
+        X, y = read_table(tmp_path / "t.parquet", bounds, "y")
+        assert y.tolist() == [1.0, 1.5, 3.0, 2.0]
+    else:
+        given = {"pandas": table.to_pandas, "polars": lambda: pl.from_arrow(table)}.get(kind, lambda: table)()
+        X = TableEncoder(bounds=bounds).fit(given).transform(given)
+    assert np.allclose(X, marked_features(), rtol=0, atol=1e-12)
+
+
+def test_a_cell_that_stands_for_a_missing_one_needs_a_rule(tmp_path):
+    """Missing cells without an entry refuse the table by the names of their columns, and by nothing else."""
+    path = tmp_path / "t.csv"
+    path.write_text(MARKED)
+    text = MARKED_BOUNDS.replace("missing = {indicator = true}", "").replace("[defaults]", "").replace("y = 2", "")
+    with pytest.raises(SeveralProblemsError) as caught:
+        read_table(path, TableBounds.from_toml(text), "y")
+    told = {str(error).split('"')[1] for error in caught.value.errors if "got missing ones" in str(error)}
+    assert told == {"size", "born", "crp", "ward", "smoker", "weight", "y"}
+    assert not re.search(r"999|k\.A", str(caught.value))
+    X, y = read_table(path, TableBounds.from_toml(text), "y", invalid="null")
+    assert np.flatnonzero(np.isnan(X).any(axis=1) | np.isnan(y)).tolist() == [1, 2, 3]
+
+
+def test_numbers_with_other_groups_than_thousands_are_none(tmp_path):
+    bounds = TableBounds(
+        Target("y", 0, 1), {"x": Column("number", 0, 1e9)}, layout=TableLayout(";", ",", thousands=".")
+    )
+    for cell, number in (
+        ("1.234", 1234.0),
+        ("12.345.678,9", 12345678.9),
+        ("-1.000", 0.0),
+        ("1234,5", 1234.5),
+        ("7", 7.0),
+    ):
+        (tmp_path / "t.csv").write_text(f"x;y\n{cell};0\n")
+        (row,), _ = read_table(tmp_path / "t.csv", bounds, "y")
+        assert row[0] == number / 5e8 - 1, cell
+    for cell in ("1.5", "1.23", "12.3456", ".123", "1.234.5", "1..234", "1.234.567.8"):
+        (tmp_path / "t.csv").write_text(f"x;y\n{cell};0\n1.234;0\n")
+        with pytest.raises(DataError, match='column "x": expected numbers'):
+            read_table(tmp_path / "t.csv", bounds, "y")
+        X, _ = read_table(tmp_path / "t.csv", bounds, "y", invalid="null")
+        assert np.isnan(X[:, 0]).tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-16", "latin-1", "windows-1252", "iso-8859-15", "cp850", "mac-roman"]
+)
+@pytest.mark.parametrize("gzipped", [False, True])
+def test_tables_in_other_encodings_are_the_same_tables(tmp_path, monkeypatch, encoding, gzipped):
+    monkeypatch.setattr(formats, "_RECODED", 37)
+    rows = [f"{i / 10};{('Köln', 'Gießen', 'é;ñ', 'a')[i % 4]};{i % 2}" for i in range(500)]
+    rows = [row.replace("é;ñ", '"é;\nñ"') for row in rows]
+    content = "\n".join(["größe;städte;y", *rows, ""]).encode(encoding)
+    path = tmp_path / ("t.csv.gz" if gzipped else "t.csv")
+    path.write_bytes(gzip.compress(content) if gzipped else content)
+    columns = {
+        "größe": Column("number", 0, 50),
+        "städte": Column("category", categories=("Köln", "Gießen", "é;\nñ")),
+    }
+    bounds = TableBounds(Target("y", classes=(0, 1)), columns, layout=TableLayout(";", encoding=encoding))
+    X, y = read_table(path, bounds, "y")
+    assert np.allclose(X[:, 0], np.arange(500) / 250 - 1, rtol=0, atol=1e-12)
+    assert np.array_equal(X[:, 1:], [[float(i % 4 == place) for place in range(3)] for i in range(500)])
+    assert y.tolist() == [i % 2 for i in range(500)]
+    assert TableBounds.from_json(bounds.to_json()) == bounds
+    with open_partitions(path, bounds) as table:
+        assert np.array_equal(table.read_all()[0], X)
+
+
+def test_bytes_without_a_meaning_in_the_encoding_are_refused_and_not_quoted(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes("x,y\n1,0\nSECRET\x81,1\n".encode("latin-1"))
+    columns = {"x": Column("category", categories=("1",))}
+    for layout, named in ((None, "UTF-8"), (TableLayout(encoding="cp1252"), "cp1252")):
+        bounds = TableBounds(Target("y", 0, 1), columns, layout=layout)
+        for invalid in ("raise", "null"):
+            with pytest.raises(DataError, match=f"expected text in {named}, got another encoding; state it") as caught:
+                read_table(path, bounds, "y", invalid=invalid)
+            assert "SECRET" not in repr((caught.value, caught.value.__context__, caught.value.__cause__))
+    for wrong in ("klingon", "utf-7", "idna", "rot13", "hex", "shift_jis", 5):
+        with pytest.raises(ParameterError, match="^table.encoding="):
+            TableLayout(encoding=wrong).checked()
+
+
+def test_row_numbers_without_a_name_are_left_out(tmp_path):
+    bounds = TableBounds(Target("y", 0, 1), {"x": Column("number", 0, 1)})
+    for name in ('""', "Unnamed: 0"):
+        (tmp_path / "t.csv").write_text(f"{name},x,y\n1,1,0\n2,0,1\n")
+        assert read_table(tmp_path / "t.csv", bounds, "y")[0].tolist() == [[1.0], [-1.0]]
+    # As a number that the defaults describe, the place of a record would be a feature.
+    defaults = TableBounds(Target("y", 0, 1), defaults=Column("number", 0, 1))
+    assert defaults.for_table(TableSchema(("", "x", "y"), ("number",) * 3)).order == ("x",)
+    # A section decides, and another place is no place of row numbers.
+    described = TableBounds(Target("y", 0, 1), {"": Column("number", 0, 9), "x": Column("number", 0, 1)})
+    assert described.for_table(TableSchema(("", "x", "y"), ("number",) * 3)).order == ("", "x")
+    with pytest.raises(ParameterError, match="expected a section for every column"):
+        bounds.for_table(TableSchema(("x", "", "y"), ("number",) * 3))
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ("[table]\nmissing_values = 3", "^table.missing_values=3: expected a list"),
+        ('[table]\nmissing_values = [""]', "^table.missing_values=.*: expected a list of at most 1,000 texts"),
+        ("[table]\nmissing_values = [[1]]", "^table.missing_values=.*: expected a list of at most 1,000 texts"),
+        ("[table]\nmissing_values = [true]", "^table.missing_values=.*: expected a list of at most 1,000 texts"),
+        ('[table]\nthousands = "_"', "^table.thousands='_': expected one of"),
+        ('[table]\nthousands = "."', "^table.thousands='.': expected one of"),
+        ('[columns]\nx = {type = "number", per = 0}', '^columns."x".per=0: expected a number above zero'),
+        ('[columns]\nx = {type = "number", per = "a"}', "^columns.\"x\".per='a': expected a finite number"),
+        (
+            '[columns]\nx = {type = "date", parts = ["month"], per = 3}',
+            '^columns."x".per=3: expected no such key beside',
+        ),
+        ('[columns]\nx = {type = "category", categories = ["a"], reference = "b"}', "^columns.\"x\".reference='b'"),
+        (
+            '[columns]\nx = {type = "code", lower = 1, upper = 3, reference = 4}',
+            '^columns."x".reference=4: expected one',
+        ),
+        (
+            '[columns]\nx = {type = "category", categories = ["a", "9"], missing_values = [9]}',
+            "expected texts that are no",
+        ),
+    ],
+)
+def test_what_cannot_be_used_is_one_sentence(section, message):
+    with pytest.raises(ParameterError, match=message):
+        TableBounds.from_toml(HEAD + section)
+
+
+def test_reference_levels_are_stated():
+    text = HEAD + (
+        '[columns]\na = {type = "category", categories = ["x", "y"]}\n'
+        'b = {type = "code", lower = 1, upper = 3, reference = 2}\n'
+        'c = {type = "category", categories = ["E11.9", "I10"], group = 3, reference = "I10.1"}\n'
+        'd = {type = "date", parts = ["month"]}\n'
+    )
+    bounds = TableBounds.from_toml(text).for_table(TableSchema(("a", "b", "c", "d", "y"), ("category",) * 5))
+    assert bounds.references == {"a": "a=x", "b": "b=2", "c": "c=I10", "d": "d month=1"}
+    # A reference is a matter of display: the design has all levels.
+    assert bounds.feature_names[:7] == ["a=x", "a=y", "b=1", "b=2", "b=3", "c=E11", "c=I10"]
+    assert TableBounds.from_json(bounds.to_json()).references == bounds.references

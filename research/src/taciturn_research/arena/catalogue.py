@@ -7,15 +7,36 @@ same whenever it is run.
 from __future__ import annotations
 
 from taciturn.core.errors import ParameterError
-from taciturn_research.arena.library import DEFAULTS, OBJECTIVE_PERTURBATION, PUBLISHED, SOUND
+from taciturn_research.arena.library import DEFAULTS, INTERVALS, OBJECTIVE_PERTURBATION, PUBLISHED, SOUND
 from taciturn_research.arena.methods import Method
-from taciturn_research.arena.peers import CEILINGS, FIRST_EDITION, NON_PRIVATE, OTHER_LIBRARIES, PRACTICE
+from taciturn_research.arena.peers import (
+    BEFORE,
+    CEILINGS,
+    CONSTANT,
+    FIRST_EDITION,
+    NON_PRIVATE,
+    OTHER_LIBRARIES,
+    PRACTICE,
+    RECENT,
+)
 from taciturn_research.arena.sets import GENERATED, REAL, SYNTHETIC, DataSet
+from taciturn_research.arena.tables import RAW
 
-_PEERS = (*PRACTICE, OBJECTIVE_PERTURBATION, *OTHER_LIBRARIES)
-_METHODS = (NON_PRIVATE, *CEILINGS, *DEFAULTS, *FIRST_EDITION, *_PEERS, *PUBLISHED, *SOUND)
+_PEERS = (*PRACTICE, *RECENT, OBJECTIVE_PERTURBATION, *OTHER_LIBRARIES)
+_METHODS = (
+    NON_PRIVATE,
+    CONSTANT,
+    *CEILINGS,
+    *DEFAULTS,
+    *INTERVALS,
+    *BEFORE,
+    *FIRST_EDITION,
+    *_PEERS,
+    *PUBLISHED,
+    *SOUND,
+)
 
-DATA_SETS = {data_set.name: data_set for data_set in (*SYNTHETIC, *GENERATED, *REAL)}
+DATA_SETS = {data_set.name: data_set for data_set in (*SYNTHETIC, *GENERATED, *REAL, *RAW)}
 METHODS = {method.name: method for method in _METHODS}
 
 

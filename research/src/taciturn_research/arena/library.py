@@ -7,9 +7,11 @@ chooses.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 import scipy.sparse as sp
 
 import taciturn
@@ -18,6 +20,7 @@ from taciturn.methods.options import PrintedLoss
 from taciturn.published import DPIGHT, ADPScreen, PrivateADMM, PrivateLasso, RNMScreen, Sparsifier, TwoStage
 from taciturn_research.arena.methods import DELTA, Fitted, Method, Setting, fitted, prepared, shortened
 from taciturn_research.arena.sets import DataSet, Problem
+from taciturn_research.arena.tables import K
 
 # ---------------------------------------------------------------------
 # The package's own models as competitors: everything proved, one setting each, nothing chosen on test data.
@@ -34,6 +37,15 @@ def advised_size(X: Any, epsilon: float) -> str:
     mu = PrivacyFilter(Budget(epsilon, DELTA)).mu
     enough = X.shape[0] * mu >= _ENOUGH_PER_COLUMN * X.shape[1]
     return "all" if enough or sp.issparse(X) else "auto"
+
+
+def named(data_set: DataSet, X: Any) -> Any:
+    """The features of a raw table with their names, as an encoder hands them on."""
+    if not data_set.names:
+        return X
+    import pandas as pd
+
+    return pd.DataFrame(X, columns=list(data_set.names))
 
 
 def _sound(name: str, family: str, stem: str, *takes: str, **parameters: Any) -> Method:
@@ -54,7 +66,8 @@ def _sound(name: str, family: str, stem: str, *takes: str, **parameters: Any) ->
         if chosen.get("n_nonzero") == _ADVISED:
             chosen["n_nonzero"] = advised_size(problem.X, epsilon)
         model = kind(epsilon=epsilon, delta=DELTA, x_bound=1.0, random_state=seed, **chosen)
-        return fitted(model.fit(problem.X, problem.y), problem.X_test, problem.X.shape[1])
+        model.fit(named(data_set, problem.X), problem.y)
+        return fitted(model, named(data_set, problem.X_test), problem.X.shape[1])
 
     tasks = tuple(task for task, suffix in SUFFIXES.items() if stem != "ADMM" or suffix == "Classifier")
     return Method(name, family, tasks, fit, refuses=missing, few=family == "sound")
@@ -65,6 +78,33 @@ DEFAULT_AUTO = _sound("default, k auto", "default", "Sparse", n_nonzero="auto")
 DEFAULT_ALL = _sound("default, all", "default", "Sparse", n_nonzero="all")
 DEFAULT_ADVISED = _sound("default, as advised", "default", "Sparse", n_nonzero=_ADVISED)
 DEFAULTS = (DEFAULT, DEFAULT_AUTO, DEFAULT_ALL, DEFAULT_ADVISED)
+
+
+def _intervals(name: str, size: int | Literal["all"]) -> Method:
+    """The default with intervals, on a sample of the training records that is drawn with replacement by the seed.
+
+    The sampling error that intervals state is then that of the sample, and its population the training records.
+    """
+
+    def fit(data_set: DataSet, problem: Problem, epsilon: float, seed: int) -> Fitted:
+        rows = np.random.default_rng((seed, 900)).integers(problem.y.size, size=problem.y.size)
+        own = {"classes": (0, 1)} if data_set.task == "classification" else {"y_bounds": (-1.0, 1.0)}
+        kind = getattr(taciturn, "Sparse" + SUFFIXES[data_set.task])
+        model = kind(
+            epsilon=epsilon, delta=DELTA, x_bound=1.0, n_nonzero=size, inference=True, random_state=seed, **own
+        ).fit(named(data_set, problem.X[rows]), problem.y[rows])
+        found = fitted(model, named(data_set, problem.X_test), problem.X.shape[1])
+        shown = np.asarray(model.inference_.columns, dtype=np.intp)
+        # The last one is the intercept's.
+        return replace(found, shown=shown, reach=np.asarray(model.inference_.reach[0])[: shown.size])
+
+    def unread(data_set: DataSet) -> str | None:
+        return None if data_set.names else "coefficients are read of raw tables alone"
+
+    return Method(name, "intervals", tuple(SUFFIXES), fit, refuses=unread, few=True)
+
+
+INTERVALS = (_intervals("intervals", K), _intervals("intervals, all", "all"))
 
 # A method of practice rather than of ours: dense, and in use elsewhere.
 OBJECTIVE_PERTURBATION = _sound("ObjectivePerturbation", "practice", "ObjectivePerturbation", "row_bound")

@@ -26,17 +26,32 @@ Setting = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """Predictions for the test part (margins of a classifier), and which features they use."""
+    """What came out of a fit.
+
+    Parameters
+    ----------
+    predicted : ndarray
+        Predictions for the test part, margins of a classifier.
+    support : ndarray of bool
+        Which features they use.
+    coef : ndarray or None
+        Coefficients of the features in units of the features as given, of log-odds for classes.
+    shown, reach : ndarray or None
+        The columns whose coefficients the model has intervals for, and by how much these extend on either side.
+    """
 
     predicted: NDArray[np.float64]
     support: NDArray[np.bool_]
+    coef: NDArray[np.float64] | None = None
+    shown: NDArray[np.intp] | None = None
+    reach: NDArray[np.float64] | None = None
 
 
 def fitted(model: Any, X_test: Any, n_columns: int) -> Fitted:
     """What a fitted linear model says; columns after the first ``n_columns`` are constants and no features."""
     predicted = model.decision_function(X_test) if hasattr(model, "decision_function") else model.predict(X_test)
-    coef = model.coef_.toarray() if sp.issparse(model.coef_) else np.asarray(model.coef_)
-    return Fitted(np.ravel(predicted), np.any(np.atleast_2d(coef) != 0.0, axis=0)[:n_columns])
+    coef = np.atleast_2d(model.coef_.toarray() if sp.issparse(model.coef_) else np.asarray(model.coef_))[:, :n_columns]
+    return Fitted(np.ravel(predicted), np.any(coef != 0.0, axis=0), coef[0] if len(coef) == 1 else None)
 
 
 def one_setting(data_set: DataSet, quick: bool) -> tuple[Setting, ...]:
@@ -120,7 +135,9 @@ class Measures(TypedDict):
 
     error: float
     log_loss: float | None
+    auc: float | None
     calibration: float
+    calibration_slope: float | None
     slope: float | None
 
 
@@ -130,7 +147,9 @@ def measure(data_set: DataSet, problem: Problem, predicted: FloatArray) -> Measu
     return Measures(
         error=error_of(data_set, y, predicted),
         log_loss=log_loss(y, predicted) if data_set.task == "classification" else None,
+        auc=float(roc_auc_score(y, predicted)) if data_set.task == "classification" else None,
         calibration=calibration_error(data_set, y, predicted),
+        calibration_slope=calibration_slope(data_set, y, predicted),
         slope=None if problem.margins is None else slope(problem.margins, predicted),
     )
 
@@ -158,6 +177,35 @@ def calibration_error(data_set: DataSet, y: NDArray[Any], predicted: FloatArray)
     bins = np.minimum((probabilities * N_BINS).astype(np.intp), N_BINS - 1)
     gaps = np.bincount(bins, weights=probabilities - (y == 1), minlength=N_BINS)
     return float(np.abs(gaps).sum() / y.size)
+
+
+_MOST_STEPS = 50
+_TOLERANCE = 1e-8
+
+
+def calibration_slope(data_set: DataSet, y: NDArray[Any], predicted: FloatArray) -> float | None:
+    """Slope of the target on predictions, by least squares or, of labels on margins, by maximum likelihood.
+
+    1 is calibrated, less is too steep. None if predictions are constant or, up to a few records, separate the labels.
+    """
+    if data_set.task == "regression":
+        return slope(np.clip(predicted, -1.0, 1.0), y)
+    spread = float(np.std(predicted))
+    if spread == 0.0:
+        return None
+    rows = np.column_stack(((predicted - predicted.mean()) / spread, np.ones(y.size)))
+    coef = np.zeros(2)
+    for _ in range(_MOST_STEPS):
+        rates = expit(rows @ coef)
+        weights = rates * (1.0 - rates)
+        curvature = (rows * weights[:, None]).T @ rows
+        if np.linalg.cond(curvature) > 1.0 / _TOLERANCE:
+            return None
+        step = np.linalg.solve(curvature, rows.T @ (y - rates))
+        coef = coef + step
+        if np.abs(step).max() < _TOLERANCE:
+            return float(coef[0]) / spread
+    return None
 
 
 def slope(margins: FloatArray, predicted: FloatArray) -> float | None:

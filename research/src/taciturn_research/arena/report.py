@@ -13,16 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from taciturn_research.arena.library import DEFAULT
+from taciturn_research.arena.library import DEFAULT, DEFAULT_ALL, DEFAULT_AUTO
 from taciturn_research.arena.methods import DELTA, Method
+from taciturn_research.arena.peers import CONSTANT
 from taciturn_research.arena.reasons import REASONS, UNEXPLAINED
 from taciturn_research.arena.run import Cell, Plan, Result, summarise
 from taciturn_research.arena.sets import DataSet
 from taciturn_research.arena.verdict import (
     COMPARISONS,
+    ENOUGH_RECORDS,
     LEVEL,
+    MOST_ABOVE_CONSTANT,
+    PREDICTION,
     Comparison,
     Verdict,
+    above_constant,
     best_of,
     of_practice,
     published,
@@ -146,6 +151,23 @@ def counts(judged: Sequence[tuple[Comparison, str, Sequence[Verdict]]]) -> list[
     return [table(heads, rows)]
 
 
+def constants(cells: Sequence[Cell]) -> list[str]:
+    """A sentence for each size of the default about log-losses above a constant's."""
+    sentences = []
+    for name in (PREDICTION, DEFAULT_AUTO.name, DEFAULT_ALL.name, DEFAULT.name):
+        judged, above = above_constant(cells, name, CONSTANT.name)
+        if judged:
+            places = ", ".join(
+                f"{cell.data_set} at {cell.epsilon:g} ({_mean(cell, 'log_loss')}, constant {_mean(least, 'log_loss')})"
+                for cell, least in above
+            )
+            sentences.append(
+                f"* {name}: log-loss more than {MOST_ABOVE_CONSTANT - 1.0:.0%} above a constant's in {len(above)} of "
+                f"{judged} cells with n mu of {ENOUGH_RECORDS:g} or more{f': {places}' if above else ''}."
+            )
+    return sentences
+
+
 def losses(verdicts: Sequence[Verdict]) -> list[str]:
     """The cells in which ours is significantly higher by itself, with reasons."""
     rows = [
@@ -206,11 +228,14 @@ def chapter(data_set: DataSet, cells: Sequence[Cell], drawn: Sequence[str]) -> l
             "" if cell.epsilon is None else f"{cell.epsilon:g}",
             cell.method,
             setting_in_words(cell.setting),
-            *(_numbers(cell) if cell.results else [f"skipped: {cell.reason}", *[""] * 6]),
+            *(_numbers(cell) if cell.results else [f"skipped: {cell.reason}", *[""] * 12]),
         ]
         for cell in sorted(cells, key=lambda cell: cell.epsilon or 0.0)
     ]
-    heads = ["eps", "method", "setting", "error", "log-loss", "calibration", "slope", "F1", "features", "seconds"]
+    heads = [
+        "eps", "method", "setting", "error", "log-loss", "AUC", "calibration", "its slope", "slope", "F1", "features",
+        "seconds", "off", "signs", "largest", "rare",
+    ]  # fmt: skip
     return [*lines, "", table(heads, rows), ""]
 
 
@@ -228,11 +253,15 @@ def _numbers(cell: Cell) -> list[str]:
     return [
         f"{cell.error:.3f}",
         _known(cell.mean("log_loss"), 3),
+        _known(cell.mean("auc"), 3),
         _known(cell.mean("calibration"), 3),
+        _known(cell.mean("calibration_slope"), 2),
         _known(cell.mean("slope"), 2),
         _known(cell.f1, 2),
         f"{cell.nonzeros:.0f}",
         f"{cell.mean('seconds'):.2f}",
+        *(_known(cell.mean(name), 2) for name in ("coef_error", "signs", "largest")),
+        _known(cell.mean("rare"), 1),
     ]
 
 
@@ -281,17 +310,22 @@ def write_report(
     Path
         Of ``results.md``.
     """
-    by_measure = {what: summarise(results, plan, data_sets, methods, what) for what in ("error", "log_loss")}
-    cells = by_measure["error"]
+    by_choice = {
+        (what, others): summarise(results, plan, data_sets, methods, what, from_others=others)
+        for what in ("error", "log_loss")
+        for others in (False, True)
+    }
+    cells = by_choice["error", False]
     folder.mkdir(parents=True, exist_ok=True)
     _write_summary(cells, folder / "summary.csv")
     drawn = draw_pictures(data_sets, cells, folder / "figures")
     judged: list[Judged] = [
-        (comparison, measured, verdicts_of(comparison, measured, by_measure[measured]))
+        (comparison, measured, verdicts_of(comparison, measured, by_choice[measured, comparison.from_others]))
         for comparison in COMPARISONS
         for measured in comparison.measures
     ]
-    lines = [*_preface(plan), "", "## All cells", "", *counts(judged)]
+    lines = [*_preface(plan), "", "## All cells", "", *counts(judged), "", *constants(cells)]
+    judged = [each for each in judged if not each[0].from_others]
     for comparison, measured, verdicts in judged:
         if comparison.rivals is of_practice and verdicts:
             lines += ["", f"## {comparison.ours}: significantly higher {_noun(measured)} than the best peer", ""]
@@ -325,7 +359,12 @@ def _preface(plan: Plan) -> list[str]:
         f"*Lower* compares means. *Significantly higher* is a one-sided sign test over seeds at {LEVEL:.0%} in each",
         "cell by itself, so up to that share of cells is called so where there is no difference. *Lost* is what is",
         f"left of it after Holm's correction over all cells, for which {plan.seeds} seeds are too few from",
-        f"{int(LEVEL * 2**plan.seeds) + 1} cells on.",
+        f"{int(LEVEL * 2**plan.seeds) + 1} cells on. *Settings from other sets*: those that are best on the",
+        "other half of the sets of the task, so that no test record of a set has a say in them; methods with several",
+        f"settings are then judged on {plan.search_seeds} seeds.",
+        "",
+        "*Its slope* is that of the target on predictions, 1 where they are calibrated; *slope* that of predictions on",
+        "the true ones. The last four columns are about coefficients of raw tables, as in `coefficients.md`.",
     ]
 
 
@@ -351,13 +390,15 @@ def _section(comparison: Comparison, verdicts: Sequence[Verdict]) -> list[str]:
 
 def _write_summary(cells: Sequence[Cell], path: Path) -> None:
     names = ("set", "epsilon", "method", "setting", "seeds")
-    numbers = ("error", "error_sd", "log_loss", "calibration", "slope", "f1", "features", "seconds")
+    measures = ("auc", "calibration_slope", "coef_error", "signs", "largest", "rare")
+    numbers = ("error", "error_sd", "log_loss", "calibration", "slope", "f1", "features", "seconds", *measures)
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([*names, *numbers, "skipped"])
         for cell in cells:
             epsilon = "" if cell.epsilon is None else f"{cell.epsilon:g}"
-            means = [cell.mean(name) for name in ("log_loss", "calibration", "slope", "f1", "nonzeros", "seconds")]
+            shared = ("log_loss", "calibration", "slope", "f1", "nonzeros", "seconds", *measures)
+            means = [cell.mean(name) for name in shared]
             found = [cell.error, _deviation(cell.values("error")), *means]
             kept = [not np.isnan(number) and bool(cell.results) for number in found]
             shown = [f"{number:.4g}" if known else "" for number, known in zip(found, kept, strict=True)]
@@ -396,12 +437,13 @@ def compared(
         What is shown.
     """
     cells = summarise(results, plan, data_sets, methods, measured)
+    from_others = summarise(results, plan, data_sets, methods, measured, from_others=True)
     marks = {}
     counts = []
     for comparison in COMPARISONS:
         if measured not in comparison.measures:
             continue
-        verdicts = verdicts_of(comparison, measured, cells)
+        verdicts = verdicts_of(comparison, measured, from_others if comparison.from_others else cells)
         total = tally(verdicts)
         if total.n_cells:
             counts.append(
@@ -409,7 +451,7 @@ def compared(
                 f"({total.lower / total.n_cells:.0%}), significantly higher in {total.higher} "
                 f"({total.higher / total.n_cells:.0%}), lost after Holm {total.lost}"
             )
-        if comparison.rivals is of_practice:
+        if comparison.rivals is of_practice and not comparison.from_others:
             for verdict in verdicts:
                 place = (verdict.ours.data_set, verdict.ours.epsilon, comparison.ours)
                 marks[place] = "+" if verdict.lower else "!" if verdict.higher else "-"

@@ -17,6 +17,7 @@ from taciturn.core.errors import DataError, ParameterError
 from taciturn.metrics import support_f1
 from taciturn_research import harness
 from taciturn_research.arena.catalogue import DATA_SETS, METHODS
+from taciturn_research.arena.coefficients import readings
 from taciturn_research.arena.methods import Method, measure
 from taciturn_research.arena.peers import NON_PRIVATE, FitFailedError
 from taciturn_research.arena.sets import DataSet, Problem, draw
@@ -43,8 +44,14 @@ class Result:
         What the method said against its public parameters.
     support : list of int or None
         The features used, where later fits are compared with them.
-    log_loss, calibration, slope : float or None
-        Further measures of the test part, see ``measures``; None where they have no meaning.
+    log_loss, auc, calibration, calibration_slope, slope : float or None
+        Further measures of the test part, see ``measure``; None where they have no meaning.
+    coef : list of float or None
+        The coefficients, of raw tables.
+    coef_error, signs, largest, rare, intervals, width, coverage : float or None
+        Measures of them, see ``readings``.
+    records : int or None
+        Number of training records.
     """
 
     config: Config
@@ -55,8 +62,19 @@ class Result:
     refusal: str | None = None
     support: list[int] | None = None
     log_loss: float | None = None
+    auc: float | None = None
     calibration: float | None = None
+    calibration_slope: float | None = None
     slope: float | None = None
+    coef: list[float] | None = None
+    coef_error: float | None = None
+    signs: float | None = None
+    largest: float | None = None
+    rare: int | None = None
+    intervals: float | None = None
+    width: float | None = None
+    coverage: float | None = None
+    records: int | None = None
 
 
 def results_in(folder: Path) -> Results[Result]:
@@ -119,7 +137,8 @@ def fit(config: Config, folder: Path | None = None, references: Mapping[int, lis
         By seed, the support that takes the place of the truth where that is not known.
     """
     data_set, method = DATA_SETS[config.data_set], METHODS[config.method]
-    problem = _problem(config.data_set, config.seed, config.rows, folder)
+    # The records of a raw table are the same for all seeds, and so are fits without privacy to them.
+    problem = _problem(config.data_set, 0 if data_set.names else config.seed, config.rows, folder)
     start = time.perf_counter()
     try:
         found = method.fit(data_set, problem, config.epsilon, config.seed, **config.settings)
@@ -131,6 +150,8 @@ def fit(config: Config, folder: Path | None = None, references: Mapping[int, lis
     return Result(
         config,
         **measure(data_set, problem, found.predicted),
+        **readings(data_set, problem, found),
+        records=problem.y.size,
         f1=None if truth is None else support_f1(truth, found.support),
         nonzeros=int(found.support.sum()),
         seconds=round(seconds, 4),
@@ -166,14 +187,60 @@ def best_setting(
     measured: str = "error",
 ) -> tuple[str, int | None] | None:
     """The setting of the lowest mean of a measure in the search, and the limit on rows; None before it is finished."""
-    sums = []
+    totals = _totals(results, data_set, method, plan, epsilon, measured)
+    if totals is None:
+        return None
+    best = min(totals, key=lambda found: found[0])[1]
+    return best.setting, best.rows
+
+
+def _totals(
+    results: Results[Result], data_set: DataSet, method: Method, plan: Plan, epsilon: float | None, measured: str
+) -> list[tuple[float, Config]] | None:
+    """For each setting the sum of a measure over the seeds of the search, infinite for a refusal, and one fit."""
+    totals = []
     for configs in _configs(data_set, method, plan, epsilon, plan.search_seeds):
         if any(config not in results for config in configs):
             return None
         values = [getattr(results[config], measured) for config in configs]
-        sums.append((math.fsum(math.inf if value is None else value for value in values), configs[0]))
-    best = min(sums, key=lambda found: found[0])[1]
-    return best.setting, best.rows
+        totals.append((math.fsum(math.inf if value is None else value for value in values), configs[0]))
+    return totals
+
+
+_LARGEST_RATIO = 10.0
+"""Beyond it a setting is bad enough on a set, and a refusal is no worse."""
+
+
+def setting_from_others(
+    results: Results[Result],
+    data_set: DataSet,
+    data_sets: Sequence[DataSet],
+    method: Method,
+    plan: Plan,
+    epsilon: float | None,
+    measured: str,
+) -> tuple[str, int | None] | None:
+    """The setting that is best on the other half of the sets of the task, by the geometric mean over the best of each.
+
+    Halves are every other set in the order of the catalogue. None unless the search on this set and on one of the other
+    half is finished.
+    """
+    own = _totals(results, data_set, method, plan, epsilon, measured)
+    alike = [each for each in data_sets if each.task == data_set.task]
+    others = alike[(alike.index(data_set) + 1) % 2 :: 2]
+    grid = [setting_of(**setting) for setting in method.grid(data_set, plan.quick)]
+    losses = []
+    for other in others:
+        totals = None if skipped(method, other) else _totals(results, other, method, plan, epsilon, measured)
+        # A grid may depend on the set; one that has other settings says nothing.
+        if totals is not None and [config.setting for _, config in totals] == grid:
+            best = min(total for total, _ in totals)
+            if 0.0 < best < math.inf:
+                losses.append([math.log(min(total / best, _LARGEST_RATIO)) for total, _ in totals])
+    if own is None or not losses:
+        return None
+    place = int(np.argmin(np.mean(losses, axis=0)))
+    return own[place][1].setting, own[place][1].rows
 
 
 def run(
@@ -223,7 +290,9 @@ def run(
                 continue
             willing = [method for method in methods if skipped(method, data_set) is None]
             references: dict[int, list[int]] = {}
-            for phase in (_references, _search, _final):
+            # Without the fit that others are compared with, as on raw tables, there are no supports to compare.
+            phases = (_search, _final) if skipped(NON_PRIVATE, data_set) else (_references, _search, _final)
+            for phase in phases:
                 # Fits on the same records follow each other: a worker keeps those of one seed.
                 configs = sorted(phase(results, data_set, willing, plan), key=lambda config: config.seed)
                 harness.run(
@@ -330,6 +399,8 @@ def summarise(
     data_sets: Sequence[DataSet],
     methods: Sequence[Method],
     measured: str = "error",
+    *,
+    from_others: bool = False,
 ) -> list[Cell]:
     """All cells that are finished, and those that are empty for a reason; unfinished ones are left out.
 
@@ -343,6 +414,8 @@ def summarise(
         Which cells.
     measured : {"error", "log_loss"}
         By which the best setting of a method is chosen.
+    from_others : bool, default=False
+        Whether settings are chosen on other sets instead, and methods with several judged on the seeds of the search.
     """
     cells = []
     for data_set, method in product(data_sets, methods):
@@ -353,11 +426,15 @@ def summarise(
             if reason is not None:
                 cells.append(Cell(data_set.name, method.name, method.family, epsilon, "{}", (), reason))
                 continue
-            best = best_setting(results, data_set, method, plan, epsilon, measured)
+            several = from_others and len(method.grid(data_set, plan.quick)) > 1
+            if several:
+                best = setting_from_others(results, data_set, data_sets, method, plan, epsilon, measured)
+            else:
+                best = best_setting(results, data_set, method, plan, epsilon, measured)
             if best is None:
                 continue
             setting, rows = best
-            seeds = range(plan.seeds_of(method))
+            seeds = range(plan.search_seeds if several else plan.seeds_of(method))
             configs = [Config(data_set.name, method.name, epsilon, setting, seed, rows) for seed in seeds]
             if all(config in results for config in configs):
                 cells.append(_cell(method, [results[config] for config in configs]))

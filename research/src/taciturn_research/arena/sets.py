@@ -60,7 +60,7 @@ class Records:
     margins: FloatArray | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Problem:
     """What a method is given: scaled records to fit, and others to be judged on, with their true margins."""
 
@@ -105,6 +105,9 @@ class DataSet:
     blocks : tuple of pairs of int
         First column and size of each block of indicators of which at most one is 1: a category, for methods that know
         categories.
+    names : tuple of str
+        Names of the features of a raw table, whose coefficients are read; none of other sets. The records of a raw
+        table are the same for all seeds.
     """
 
     name: str
@@ -121,6 +124,7 @@ class DataSet:
     rows: int | None = None
     quick_rows: int | None = None
     blocks: tuple[tuple[int, int], ...] = ()
+    names: tuple[str, ...] = ()
 
     def training_rows(self, quick: bool) -> int | None:
         """The limit on training rows in the quick or the full setting."""
@@ -380,7 +384,8 @@ def _generated(
     return DataSet(name, task, shape[1], k, row_bound, records, scale, scaling, **facts)
 
 
-def _as_drawn(X: Any) -> Any:
+def as_drawn(X: Any) -> Any:
+    """Features that are within [-1, 1] already."""
     return X
 
 
@@ -403,7 +408,7 @@ GENERATED = (
     ),
     _generated(
         "one-hot", (20_000, 160), 20, 3.0, "indicators; 8 categories of 20 levels by Zipf's law, 160 weights, k = 20",
-        _categories, scale=_as_drawn, blocks=tuple((N_LEVELS * field, N_LEVELS) for field in range(8)),
+        _categories, scale=as_drawn, blocks=tuple((N_LEVELS * field, N_LEVELS) for field in range(8)),
     ),
     _generated(
         "rare class", (20_000, 60), 10, 3.0, "divided by 3 and clipped; 2 % positives", _rare_class, error="auc",

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from taciturn.privacy.budget import Budget
+from taciturn.privacy.gdp import mu_of_budget
 from taciturn_research.arena.catalogue import DATA_SETS
+from taciturn_research.arena.methods import DELTA
 from taciturn_research.arena.run import Cell
 from taciturn_research.harness import sign_test
 
@@ -163,12 +166,15 @@ class Comparison:
         Whether a cell is one of theirs.
     measures : tuple of str
         By what they are compared.
+    from_others : bool
+        Whether settings of rivals were chosen on other sets.
     """
 
     ours: str
     against: str
     rivals: Callable[[Cell], bool]
     measures: tuple[str, ...] = ("error", "log_loss")
+    from_others: bool = False
 
 
 def of_practice(cell: Cell) -> bool:
@@ -199,6 +205,7 @@ COMPARISONS = (
         for ours in (PREDICTION, "default, k auto", "default, all")
         for comparison in (
             Comparison(ours, _PRACTICE, of_practice),
+            Comparison(ours, f"{_PRACTICE}, settings from other sets", of_practice, from_others=True),
             Comparison(ours, "first edition, k auto", named("first edition, k auto")),
         )
     ),
@@ -212,3 +219,38 @@ COMPARISONS = (
 def verdicts_of(comparison: Comparison, measured: str, cells: Sequence[Cell]) -> list[Verdict]:
     """The verdicts of a comparison; ``cells`` have the best settings by that measure."""
     return judge(cells, comparison.ours, comparison.rivals, measured)
+
+
+# ---------------------------------------------------------------------
+# A constant is the least that a model has to be better than.
+
+
+MOST_ABOVE_CONSTANT = 1.05
+ENOUGH_RECORDS = 25.0
+"""Records times the Gaussian parameter from which on a log-loss above that is a fault."""
+
+
+def above_constant(cells: Sequence[Cell], name: str, constant: str) -> tuple[int, list[tuple[Cell, Cell]]]:
+    """In how many cells of enough records a method is judged, and those where its log-loss is far above a constant's.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        Of all methods.
+    name, constant : str
+        The method, and the one that fits a constant without privacy.
+    """
+    constants = {cell.data_set: cell for cell in cells if cell.method == constant and cell.values("log_loss")}
+    judged, above = 0, []
+    for cell in cells:
+        least = constants.get(cell.data_set)
+        if cell.method != name or least is None or cell.epsilon is None or not cell.values("log_loss"):
+            continue
+        if cell.mean("records") * mu_of_budget(Budget(epsilon=cell.epsilon, delta=DELTA)) < ENOUGH_RECORDS:
+            continue
+        judged += 1
+        count = min(len(cell.values("log_loss")), len(least.values("log_loss")))
+        ours, theirs = (float(np.mean(each.values("log_loss")[:count])) for each in (cell, least))
+        if ours > MOST_ABOVE_CONSTANT * theirs:
+            above.append((cell, least))
+    return judged, above

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,12 +91,18 @@ class Fit:
         return tuple(np.flatnonzero(fitted.support_).tolist())
 
 
-def fit(model: Any, data: Any, random_state: int) -> Any:
-    """A fitted clone."""
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without warnings of tables this small, whose noise dominates and whose cells lie at their bounds."""
     with warnings.catch_warnings():
-        # On data sets this small the noise dominates, and cells lie at their bounds, which the audit does not mind.
         for kind in (WeakBudgetWarning, WeakGuaranteeWarning, SuspiciousReleaseWarning):
             warnings.simplefilter("ignore", kind)
+        yield
+
+
+def fit(model: Any, data: Any, random_state: int) -> Any:
+    """A fitted clone."""
+    with quiet():
         return clone(model).set_params(random_state=random_state).fit(*data)
 
 

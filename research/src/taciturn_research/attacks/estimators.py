@@ -336,6 +336,14 @@ ESTIMATORS = (
         )
         for method in METHODS[1:]
     ),
+    _entry(
+        SparseRegressor,
+        "variables",
+        "one of two variables",
+        _sparse,
+        partial(_alone, (1.0, 1.0, 0.0), False),
+        {"n_nonzero": 1, "residual_clip": _CLIP, "select": "variables", "groups": ((0, 1), (2,)), "method": "one-shot"},
+    ),
     _entry(SparseClassifier, "", "all columns", _sparse, partial(_alone, (1.0,), True), {"n_nonzero": 1}),
     *(
         _entry(kind, "inference", "an estimate with errors", _sparse, pair_of, {"inference": True, "columns": (0,)})

@@ -160,6 +160,16 @@ def mislabelled_record(n_others: int, relation: str) -> Pair:
     return _pair(X, y, [1.0], 1, relation, words)
 
 
+def equal_records(n_others: int, relation: str) -> Pair:
+    """Records with the label 1 and one feature of 1; one is null, absent or of the other class in the second set.
+
+    A model that has learnt from the others predicts it rightly, so that it counts in every score.
+    """
+    n_others = check_integer(1, n_others=n_others)
+    X, y = np.ones((n_others + 1, 1)), np.ones(n_others + 1, dtype=np.int64)
+    return _pair(X, y, [1.0], 0, relation, f"One of {n_others + 1:,} equal records")
+
+
 def residual_jump(radius: float, n_others: int, n_columns: int, relation: str) -> Pair:
     """Records that a model fits exactly, and one with the largest residual there is.
 

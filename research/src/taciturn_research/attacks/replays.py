@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 from zlib import crc32
 
@@ -31,9 +32,11 @@ from taciturn.methods.objective.estimator import (
     TwoStageRegressor,
 )
 from taciturn.methods.scaling.estimator import BoundedScaler, PrivateScaler
+from taciturn.methods.scores.cross_validation import private_cross_val_score
 from taciturn.methods.scores.function import private_score
 from taciturn.methods.screening.estimator import ScreenedClassifier, ScreenedRegressor
 from taciturn.methods.screening.plan import SCREENING_RULES
+from taciturn.methods.search.estimator import PrivateRandomizedSearch
 from taciturn.methods.selection.estimator import BlockVoteSelector, CorrelationSelector, KendallSelector
 from taciturn.methods.selection.plan import TOP_K_MECHANISMS
 from taciturn.methods.sparse.estimator import SparseClassifier, SparseRegressor
@@ -103,6 +106,8 @@ class ReplayCase:
         if self.subject is private_survival_curve:
             first, second = ({**self.own, **_common(given), **_followed(each["y"])} for each in (first, second))
             return self.subject, first, second
+        if self.subject in (PrivateRandomizedSearch, private_cross_val_score):
+            return self._of_trials(given, n_classes, first, second)
         if not inspect.isclass(self.subject):
             del given["x_bound"], given["y_bounds"]
             first, second = ({**self.own, **given, **each} for each in (first, second))
@@ -117,6 +122,17 @@ class ReplayCase:
             first, second = ({**each, "X": _dense(each["X"])} for each in (first, second))
             del first["y"], second["y"]
         return (model, first, second) if self.around is None else self.around(rng, model, first, second)
+
+    def _of_trials(self, given: Table, n_classes: int, first: Table, second: Table) -> tuple[Any, Table, Table]:
+        """A search or a cross-validation of the default model."""
+        given["invalid"] = "null"
+        labels = {"classes": tuple(range(n_classes))} if n_classes else {"y_bounds": (-1.0, 1.0)}
+        del given["y_bounds"]
+        model = (SparseClassifier if n_classes else SparseRegressor)(**given, **labels)
+        if self.subject is private_cross_val_score:
+            own = {**self.own, "estimator": model}
+            return self.subject, {**own, **first}, {**own, **second}
+        return PrivateRandomizedSearch(model, {"n_nonzero": [1, "all"]}, **self.own), first, second
 
     def try_once(self, relation: Relation, sizes: Sizes, rng: np.random.Generator) -> Replay:
         """Replay one random pair of neighbours."""
@@ -206,6 +222,14 @@ def _with_a_copy_and_a_rare_category(
         rare[np.isnan(X[:, 0])] = np.nan
         tables.append({**each, "X": np.column_stack((X, X[:, 0], rare))})
     return model, tables[0], tables[1]
+
+
+def _of_variables(rng: np.random.Generator, model: Any, first: Table, second: Table) -> tuple[Any, Table, Table]:
+    """A model that chooses whole variables, each of up to three columns next to one another."""
+    n_columns = _dense(first["X"]).shape[1]
+    edges = [0, *np.flatnonzero(rng.random(n_columns) < 0.5).tolist(), n_columns]
+    groups = [list(range(low, min(high, low + 3))) for low, high in pairwise(edges) if high > low]
+    return model.set_params(select="variables", groups=groups), first, second
 
 
 class _Parts:
@@ -347,6 +371,14 @@ REPLAYS = (
     *(ReplayCase(private_score, _NUMBERS, {"metric": f"mean {name} error"}) for name in ("squared", "absolute")),
     *(ReplayCase(private_score, _ANY, {"metric": "all", "delta": delta}) for delta in (0.0, 0.3)),
     *(ReplayCase(private_survival_curve, _NUMBERS, {"cuts": (0.1, 0.3, 0.5), "delta": delta}) for delta in (0.0, 0.3)),
+    *(
+        ReplayCase(subject, targets, own, fewest=5, dealt=True)
+        for subject, own in (
+            (PrivateRandomizedSearch, {"epsilon": 20.0, "mean_trials": 2.0}),
+            (private_cross_val_score, {"cv": 3, "epsilon": 2.0}),
+        )
+        for targets in (_NUMBERS, _LABELS)
+    ),
 )
 """Every class and function that reads private data, in several settings."""
 
@@ -367,7 +399,8 @@ def all_replays() -> tuple[ReplayCase, ...]:
 PERSON_REPLAYS = tuple(
     replace(case, persons=True)
     for case in REPLAYS
-    if case.subject is private_score or getattr(case.subject, "persons_refused", "refused") is None
+    if case.subject in (private_score, private_cross_val_score, PrivateRandomizedSearch)
+    or getattr(case.subject, "persons_refused", "refused") is None
 )
 """The same with persons of several rows, for what accepts them."""
 
@@ -406,5 +439,10 @@ TABLE_REPLAYS = (
         for persons in (False, True)
     ),
     ReplayCase(SparseRegressor, _NUMBERS, {"n_nonzero": 2, "epsilon": 20.0}, around=_in_partitions),
+    *(
+        ReplayCase(kind, targets, own, around=_of_variables)
+        for kind, targets in ((SparseRegressor, _NUMBERS), (SparseClassifier, _LABELS))
+        for own in ({"epsilon": 20.0}, {"n_nonzero": 2, "method": "one-shot"}, {"n_nonzero": 2, "epsilon": 5.0})
+    ),
 )
 """Pipelines on tables with names, and tables in partitions, whose halves are dealt from several of them."""

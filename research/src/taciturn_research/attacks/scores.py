@@ -1,4 +1,4 @@
-"""Scores of a model with constant predictions: the law of its accuracy, samples of its squared error and histogram."""
+"""Scores of models, and what chooses by scores: searches of settings, and cross-validation."""
 
 from __future__ import annotations
 
@@ -11,20 +11,24 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from taciturn.accounting import Budget
 from taciturn.audit.engine import Pair
 from taciturn.data.sensitivity import Relation
+from taciturn.methods.hard_threshold.estimator import HardThresholdClassifier
+from taciturn.methods.scores.cross_validation import CrossValidation, private_cross_val_score
 from taciturn.methods.scores.function import ModelScore, PrivateScore, private_score
 from taciturn.methods.scores.plan import ScorePlan, plan_score
+from taciturn.methods.search.estimator import PrivateRandomizedSearch
 from taciturn.methods.survival.curve import SurvivalCurve
 from taciturn.methods.survival.function import private_survival_curve
 from taciturn.privacy.certificate import Certificate
-from taciturn_research.attacks.entry import Entry, ExactCase, SampledCase
+from taciturn_research.attacks.entry import Entry, ExactCase, SampledCase, quiet
 from taciturn_research.attacks.laws import Law, law_of
-from taciturn_research.attacks.neighbours import mislabelled_record, residual_jump
+from taciturn_research.attacks.neighbours import equal_records, lone_record, mislabelled_record, residual_jump
 
 Table = tuple[np.ndarray, np.ndarray]
 
 _TRIALS = 3_000
 _N_OTHERS = 6
 _CUTS = (1.0, 2.0, 3.0)
+_DELTA = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +144,75 @@ def _survival_curve(epsilon: float) -> SampledCase:
     return SampledCase(run, pair, claim.delta, claim.epsilon, "auto", _TRIALS)
 
 
+def _model(pair: Pair, epsilon: float) -> HardThresholdClassifier:
+    return HardThresholdClassifier(
+        epsilon=epsilon, delta=_DELTA, relation=pair.relation, x_bound=1.0, classes=(0, 1), fit_intercept=False,
+        n_nonzero=1, n_steps=1, step_size=0.5,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRun:
+    """A search with few trials; its outcome is the model of the best one and its setting."""
+
+    model: Any
+    epsilon: float
+
+    def fit(self, data: Table, random_state: int) -> PrivateRandomizedSearch:
+        """Search."""
+        search = PrivateRandomizedSearch(
+            self.model, {"step_size": [0.25, 0.5]}, epsilon=self.epsilon, delta=_DELTA, mean_trials=1.2, test_size=0.1,
+            random_state=random_state,
+        )  # fmt: skip
+        with quiet():
+            return search.fit(*data)
+
+    def __call__(self, data: Table, random_state: int) -> np.ndarray:
+        """Release the best trial."""
+        found = self.fit(data, random_state)
+        # A score of one record is mostly noise, in which an event would look for its direction.
+        return np.array([*np.ravel(found.best_estimator_.coef_), found.best_params_["step_size"]])
+
+
+@dataclass(frozen=True, slots=True)
+class CrossRun:
+    """A cross-validation in two folds; its outcome is their scores."""
+
+    model: Any
+    epsilon: float
+
+    def release(self, data: Table, random_state: int) -> CrossValidation:
+        """Cross-validate."""
+        with quiet():
+            return private_cross_val_score(
+                self.model, *data, cv=2, epsilon=self.epsilon, delta=_DELTA, random_state=random_state
+            )
+
+    def __call__(self, data: Table, random_state: int) -> np.ndarray:
+        """Release the scores."""
+        return np.array(self.release(data, random_state).scores)
+
+
+def _search(epsilon: float) -> SampledCase:
+    pair = lone_record([1.0], 2 * _N_OTHERS, "zero-out", labelled=True)
+    run = SearchRun(_model(pair, 1.0), epsilon)
+    claim = run.fit(pair.first, 0).certificate_
+    return SampledCase(run, pair, claim.delta, claim.epsilon, "auto", _TRIALS // 10)
+
+
+def _cross_validation(epsilon: float) -> SampledCase:
+    pair = equal_records(4 * _N_OTHERS, "zero-out")
+    run = CrossRun(_model(pair, 0.2 * epsilon), epsilon)
+    claim = run.release(pair.first, 0).certificate
+    return SampledCase(run, pair, claim.delta, claim.epsilon, "auto", _TRIALS // 5)
+
+
 SCORES = (
     Entry("private_score/exact", "score", "law of an accuracy", _accuracy_law),
     Entry("private_score/sampled", "score", "a mean squared error", _squared_error),
     Entry("private_score/all", "score", "the histogram of all measures", _all_measures),
     Entry("private_survival_curve", "score", "numbers of records by interval and way of exit", _survival_curve),
+    Entry("PrivateRandomizedSearch", "score", "the best of a random number of trials", _search),
+    Entry("private_cross_val_score", "score", "scores of two folds", _cross_validation),
 )
 """Every score."""

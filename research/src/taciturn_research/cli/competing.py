@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from taciturn_research.arena.methods import Method
 
 
+class Study(StrEnum):
+    """What ``--study`` runs instead of the whole arena."""
+
+    coefficients = "coefficients"
+
+
 class Measure(StrEnum):
     """What ``--compare`` shows."""
 
@@ -23,6 +29,9 @@ class Measure(StrEnum):
 
 
 def arena(
+    study: Annotated[
+        Study | None, typer.Option(help="Coefficients on raw tables, beside the version before; its own page.")
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="Large grids, all rows, six epsilons: many hours.")] = False,
     method: Annotated[list[str] | None, typer.Option(help="A method or family; repeatable. [default: all]")] = None,
     data_set: Annotated[list[str] | None, typer.Option(help="A data set; repeatable. [default: all]")] = None,
@@ -55,6 +64,7 @@ def arena(
     from dataclasses import replace
 
     from taciturn.core.errors import ParameterError
+    from taciturn_research.arena import study as coefficients
     from taciturn_research.arena.catalogue import DATA_SETS, METHODS
     from taciturn_research.arena.report import PUBLISHED, compared, write_report
     from taciturn_research.arena.run import FULL, QUICK, results_in, run
@@ -65,7 +75,7 @@ def arena(
     additions = tuple(path.resolve() for path in with_file or ())
     for path in additions:
         read_additions(path)
-    plan = FULL if full else QUICK
+    plan = FULL if full else QUICK if study is None else coefficients.PLAN
     if epsilon:
         plan = replace(plan, epsilons=tuple(epsilon))
     if seeds:
@@ -73,8 +83,9 @@ def arena(
     for name in data_set or ():
         if name not in DATA_SETS:
             raise ParameterError("--data-set", name, f"one of {', '.join(DATA_SETS)}", "choose one of them")
-    data_sets = [DATA_SETS[name] for name in data_set or DATA_SETS]
-    methods = _chosen("--method", method, METHODS.values())
+    known = DATA_SETS if study is None else [each.name for each in coefficients.DATA_SETS]
+    data_sets = [DATA_SETS[name] for name in data_set or known]
+    methods = _chosen("--method", method, METHODS.values() if study is None else coefficients.METHODS)
     forgotten = _chosen("--forget", forget or (), METHODS.values())
     results = results_in(out)
     if forgotten:
@@ -91,6 +102,9 @@ def arena(
         return
     # The report is about everything that is there, whatever was run now.
     folder = PUBLISHED if publish else out
+    if study is not None:
+        print_line(f"written: {coefficients.write_study(results, plan, coefficients.DATA_SETS, folder)}")
+        return
     print_line(f"written: {write_report(results, plan, list(DATA_SETS.values()), list(METHODS.values()), folder)}")
 
 

@@ -47,6 +47,7 @@ from taciturn.app.cli.tables import (
     Public,
     Relation,
     Seed,
+    SelectedUnit,
     SelectionMethod,
     Sign,
     TableFile,
@@ -54,6 +55,7 @@ from taciturn.app.cli.tables import (
     Task,
     TaskOption,
     add_inference,
+    add_variables,
     check_opening,
     check_persons,
     check_share,
@@ -76,8 +78,13 @@ def fit(
     delta: Delta = 1e-6,
     method: Annotated[Method, typer.Option(help="The model; start with auto.")] = "auto",
     nonzero: Annotated[
-        str | None, typer.Option(help="Number of features to keep, all, or auto to choose it privately. [default: 10]")
+        str | None,
+        typer.Option(help="Number of features to keep, all, or auto to choose it privately. [default: auto]"),
     ] = None,
+    selected: Annotated[
+        SelectedUnit,
+        typer.Option("--select", help="What is kept or dropped: columns one by one, or variables with all categories."),
+    ] = "columns",
     columns: Annotated[
         str | None, typer.Option(help="Columns of the model, with commas between them. [default: it chooses them]")
     ] = None,
@@ -119,6 +126,7 @@ def fit(
     add_inference(
         asked, method, inference=inference, confidence=confidence, columns=columns, nonzero=kept, bounds=facts.bounds
     )
+    add_variables(asked, method, selected, columns=columns, bounds=facts.bounds)
     budget: dict[str, Any] = {"relation": relation, "n_public": n_public, "account": payer, "random_state": seed}
     model = new_estimator(
         method,

@@ -86,17 +86,19 @@ def print_model(model: Model, *, full: bool = True) -> None:
         _print_intervals(model, full=full)
         return
     notes = "" if inference is None else " ".join(model.inference_notes)
+    found = _Weights.of(model)
     # Reasons of several lines leave less room; one line has been counted.
-    n_lines = max(1, math.ceil(len(notes) / console().width))
+    n_lines = max(1, math.ceil(len(notes) / console().width)) + bool(found.references)
     most = None if full else max(_FEWEST_ROWS, ROWS_OF_A_SCREEN + 1 - n_lines)
     if notes:
         print_sentence(notes)
-    found = _Weights.of(model)
     first, *others = _groups(found)
     for group in (first, *others) if full else (first,):
         console().print(_table(found, group, most))
     if others and not full:
         print_line(f"classes that are not shown: {len(found.outputs) - len(first):,} (--full prints them)")
+    if found.references:
+        print_sentence(_references(found.references, full=full))
     if not notes:
         options = "--inference" if hasattr(model.estimator, "inference") else "--method auto --inference"
         effects = "odds ratios" if model.task == "classify" else "effects"
@@ -108,39 +110,54 @@ def print_model(model: Model, *, full: bool = True) -> None:
 
 @dataclass(frozen=True)
 class _Weights:
-    """Weights by size: names, half-widths of the columns' bounds, and values, the intercept apart."""
+    """Weights by size: names, changes of the columns that they are for, and values, the intercept apart.
+
+    The change is half the width of the bounds of a column, or what the bounds file states (``per``).
+    """
 
     target: str
     outputs: list[str]
     n_features: int
+    n_used: int
     names: list[str]
     units: list[float]
     values: Any
     intercept: Any
+    references: list[str]
 
     @classmethod
     def of(cls, model: Model) -> _Weights:
         import numpy as np
 
         estimator, target = model.estimator, model.bounds.target.name
-        stored = estimator.coef_
-        values = np.atleast_2d(stored.toarray() if hasattr(stored, "toarray") else stored)
+        values, intercepts, references = model.shown_weights()
         used = np.flatnonzero(values.any(axis=0))
         order = used[np.argsort(-np.abs(values[:, used]).sum(axis=0), kind="stable")]
         outputs = [str(label) for label in getattr(estimator, "classes_", ())]
+        units, steps = model.bounds.feature_units, model.bounds.feature_steps
+        changes = [unit if step is None else step for unit, step in zip(units, steps, strict=True)]
+        shares = np.array([change / unit for change, unit in zip(changes, units, strict=True)])
         return cls(
             f"{target} ({outputs[1]} against {outputs[0]})" if len(outputs) == 2 else target,
             outputs if len(values) > 1 else [],
             len(model.feature_names),
+            int(np.count_nonzero(estimator.support_)),
             [model.feature_names[j] for j in order],
-            [model.bounds.feature_units[j] for j in order],
-            values[:, order],
-            np.atleast_1d(estimator.intercept_),
+            [changes[j] for j in order],
+            values[:, order] * shares[order],
+            intercepts,
+            references,
         )
 
     @property
     def unit_heading(self) -> str:
         return "for a change of" if console().width >= _NARROW else "for a\nchange of"
+
+
+def _references(names: list[str], *, full: bool) -> str:
+    """Which levels the weights of categories are compared with."""
+    listed = ", ".join(names) if full or len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"
+    return f"Categories are compared with a reference level: {listed if full else _cut(listed, 30)}."
 
 
 def _groups(found: _Weights) -> list[range]:
@@ -157,7 +174,7 @@ def _groups(found: _Weights) -> list[range]:
 def _table(found: _Weights, group: range, most: int | None) -> Table:
     full = most is None
     shown = len(found.names) if most is None else min(len(found.names), most)
-    table = _new_table(f"{found.target}: {len(found.names):,} of {found.n_features:,} features", full=full)
+    table = _new_table(f"{found.target}: {found.n_used:,} of {found.n_features:,} features", full=full)
     # In pairs, as labels that are cut may be equal.
     columns = [
         (
@@ -277,14 +294,17 @@ def _room(columns: Iterable[tuple[str, list[str]]]) -> int:
 def _per_unit(summary: CoefficientSummary, numbers: dict[str, list[float]], marks: list[str]) -> Iterator[str]:
     """Effects or odds ratios per unit with their intervals, or why there is none; nothing for the intercept."""
     units = [1.0] * len(summary.names) if summary.units is None else [float(unit) for unit in summary.units]
+    steps = [None] * len(units) if summary.steps is None else summary.steps
     estimates = zip(*(numbers[name] for name in ("coefficient", "lower", "upper")), strict=True)
     for j, (mark, (value, lower, upper)) in enumerate(zip(marks, estimates, strict=True)):
         if mark or j == len(units):
             yield mark
         elif summary.odds:
-            yield format_odds_estimate(value, lower, upper, units[j])
+            yield format_odds_estimate(value, lower, upper, units[j], steps[j])
         else:
-            yield format_estimate(value / units[j], lower / units[j], upper / units[j])
+            unit = units[j] / (steps[j] or 1.0)
+            shown = "" if steps[j] is None else f" per {steps[j]:g}"
+            yield format_estimate(value / unit, lower / unit, upper / unit) + shown
 
 
 def _number(value: float) -> str:
@@ -644,7 +664,8 @@ def _score(read: Model, X: Any, y: Any, persons: Any, metric: Any, **options: An
         score: PrivateScore | ModelScore
         score = private_score(read.estimator, X, y, metric=metric, persons=persons, **options)
     certificate = score.certificate
-    of_file = file_assumptions(options["invalid"], read.bounds.layout, sparse=hasattr(X, "tocsr"))
+    bounds, sparse = read.bounds, hasattr(X, "tocsr")
+    of_file = file_assumptions(options["invalid"], bounds.layout, sparse=sparse, terms=bounds.terms)
     assumptions = (*certificate.assumptions, *of_file)
     public = dict(certificate.public) if persons is None else with_person(certificate, read.bounds)
     return replace(score, certificate=replace(certificate, assumptions=assumptions, public=public))

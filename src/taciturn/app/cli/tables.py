@@ -42,7 +42,9 @@ Task = Literal["regress", "classify"]
 if TYPE_CHECKING:
     Method = str
     SelectionMethod = str
+    SelectedUnit = str
 else:
+    SelectedUnit = Literal["columns", "variables"]
     Method = Literal[tuple(method_names("regressor", "classifier"))]
     SelectionMethod = Literal[tuple(method_names("selector"))]
 
@@ -97,11 +99,25 @@ def add_inference(
             parameters["confidence_level"] = confidence
 
 
+def add_variables(
+    parameters: dict[str, Any], method: str, select: str, *, columns: str | None, bounds: TableBounds
+) -> None:
+    """Add the parameters that choose whole columns of the table, which the default model alone has."""
+    if select == "columns":
+        return
+    if method != "auto":
+        raise ParameterError("method", method, "auto with --select variables", "choose auto, or leave the option out")
+    if columns is not None:
+        raise ParameterError("select", select, "nothing beside --columns", "leave one of the two out")
+    parameters |= {"select": select, "groups": bounds.feature_groups}
+
+
 def find_features(columns: str, bounds: TableBounds) -> list[int]:
     """The places of the features that a list of names with commas between them stands for.
 
     A name is that of a column of the table or of a feature. A column stands for its features, also the one that says
-    that a cell is missing, but for the first of its categories: all of these are collinear with the intercept.
+    that a cell is missing, but for its reference category: all of these are collinear with the intercept. So does a
+    term.
     """
     from taciturn.tables.columns import refusal
 
@@ -110,7 +126,10 @@ def find_features(columns: str, bounds: TableBounds) -> list[int]:
     for name, column in bounds.used:
         own = bounds.column_features(name, column)
         if name in own or name not in places:
-            places[name] = [places[feature][0] for feature in own if feature != column.reference(name)]
+            places[name] = [places[feature][0] for feature in own if feature != column.reference_feature(name)]
+    for written, term in zip(bounds.terms, bounds.design_terms, strict=True):
+        of_term = zip(term.labels, term.at_reference, strict=True)
+        places[written] = [places[feature][0] for feature, left_out in of_term if not left_out]
     found: list[int] = []
     # As a line of a CSV file, so that quotes allow names with commas.
     for name in next(csv.reader([columns], skipinitialspace=True), []):
@@ -276,7 +295,10 @@ def gather_table_facts(
         stated, to_find = _add_provisional_bounds(stated, task, schema)
     elif task == "regress" and stated.target.lower is None:
         raise ParameterError("target", stated.target.name, "bounds in the bounds file", "state lower and upper")
-    return TableFacts(stated.for_table(schema).require_bounds(), task, to_find, schema)
+    resolved = stated.for_table(schema).require_bounds()
+    if stated.row_numbers(schema) is not None:
+        print_note("the first column has no name, as the row numbers of R and pandas: it is left out.")
+    return TableFacts(resolved, task, to_find, schema)
 
 
 def _choose_task(task: Task | None, stated: TableBounds) -> Task:
@@ -302,7 +324,7 @@ def _add_provisional_bounds(
     columns, to_find, target, problems = dict(stated.columns), [], stated.target, Problems()
     lower, upper = _PROVISIONAL
     for name, kind in zip(schema.names, schema.kinds, strict=True):
-        if name in (target.name, stated.person):
+        if name in (target.name, stated.person, stated.row_numbers(schema)):
             continue
         if name in columns:
             if not columns[name].is_bounded:
@@ -538,7 +560,8 @@ class Table:
         from taciturn.privacy.certificate import compose
         from taciturn.tables.columns import file_assumptions
 
-        assumptions = file_assumptions(self.invalid, self.bounds.layout, sparse=self.facts.schema.sparse)
+        layout, sparse, terms = self.bounds.layout, self.facts.schema.sparse, self.bounds.terms
+        assumptions = file_assumptions(self.invalid, layout, sparse=sparse, terms=terms)
         held = certificate.assumptions
         if spent is not None:
             certificate = compose(spent, certificate)

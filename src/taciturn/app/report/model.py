@@ -25,6 +25,7 @@ from taciturn.charts import (
     find_scale,
     flatten_facts,
     forest_chart,
+    format_change,
     format_estimate,
     format_fact,
     format_number,
@@ -82,7 +83,8 @@ def model_report(model: Model, score: ScoreFile | None = None) -> str:
         epsilon_for_two=_epsilon_for_two(certificate),
         classes=[str(label) for label in model.estimator.classes_] if model.task == "classify" else [],
         outputs=outputs,
-        n_used=intervals[0]["n_names"] if intervals else len({name for output in outputs for name in output["names"]}),
+        references=model.shown_weights()[2],
+        n_used=intervals[0]["n_names"] if intervals else int(np.count_nonzero(model.estimator.support_)),
         most_bars=MOST_BARS,
         most_rows=_MOST_ROWS,
         notes=None if found is None else (*model.inference_notes, *model.summary().adjustment),
@@ -95,6 +97,7 @@ def model_report(model: Model, score: ScoreFile | None = None) -> str:
         facts=flatten_facts({names.get(name, name): fact for name, fact in certificate.public.items()}),
         target=_target(bounds),
         used_columns=list(bounds.used),
+        has_steps=any(step is not None for step in bounds.feature_steps),
         ignored=[name for name, column in bounds.columns.items() if column.type == "ignore"],
         python=platform.python_version(),
         libraries=[f"{name} {version(name)}" for name in _LIBRARIES],
@@ -106,15 +109,18 @@ def model_report(model: Model, score: ScoreFile | None = None) -> str:
 
 def _outputs(model: Model) -> Iterator[dict[str, Any]]:
     """Name, intercept and nonzero weights, by size, of each output; all charts share one scale."""
-    estimator, names, subjects = model.estimator, model.feature_names, _subjects(model)
-    units = dict(zip(names, model.bounds.feature_units, strict=True))
-    coefficients = np.atleast_2d(estimator.coef_.toarray() if hasattr(estimator.coef_, "toarray") else estimator.coef_)
+    subjects, units, steps = _subjects(model), model.bounds.feature_units, model.bounds.feature_steps
+    names = [*map(format_change, model.feature_names, steps)]
+    changes = {name: unit if step is None else step for name, unit, step in zip(names, units, steps, strict=True)}
+    # A weight is for the middle of the bounds to the upper one, or for the change that the bounds file states.
+    shares = np.array([1.0 if step is None else step / unit for unit, step in zip(units, steps, strict=True)])
+    coefficients, intercepts, _ = model.shown_weights()
     every = [
-        sorted((Bar(str(names[j]), float(row[j])) for j in np.flatnonzero(row)), key=lambda bar: -abs(bar.value))
+        [Bar(names[j], float(row[j] * shares[j])) for j in sorted(np.flatnonzero(row), key=lambda j: -abs(row[j]))]
         for row in coefficients
     ]
     reach = find_scale([bar for bars in every for bar in bars])
-    for subject, intercept, bars in zip(subjects, np.atleast_1d(estimator.intercept_), every, strict=True):
+    for subject, intercept, bars in zip(subjects, intercepts, every, strict=True):
         yield {
             "subject": subject,
             "intercept": float(intercept),
@@ -122,7 +128,9 @@ def _outputs(model: Model) -> Iterator[dict[str, Any]]:
             "n_bars": len(bars),
             "first": ", ".join(f"{bar.name} ({format_number(bar.value)})" for bar in bars[:3]),
             "chart": coefficient_chart(bars, f"Weights: {subject}", reach),
-            "rows": [[bar.name, format_number(bar.value), format_number(units[bar.name])] for bar in bars[:_MOST_ROWS]],
+            "rows": [
+                [bar.name, format_number(bar.value), format_number(changes[bar.name])] for bar in bars[:_MOST_ROWS]
+            ],
         }
 
 
@@ -141,7 +149,8 @@ def _subjects(model: Model) -> list[str]:
 def _intervals(model: Model) -> Iterator[dict[str, Any]]:
     """Of each table: a forest plot, a table of errors and one of effects per unit."""
     summary, target = model.summary(), model.bounds.target.name
-    found, names, subjects = summary.inference, summary.names, summary.subjects
+    found, names, subjects = summary.inference, summary.effect_rows[: len(summary.names)], summary.subjects
+    shares = _shares(summary)
     every, what = summary.columns, "Odds ratios" if summary.odds else "Coefficients"
     for k, compared in enumerate(subjects):
         columns = {name: values[k] for name, values in every.items()}
@@ -150,10 +159,10 @@ def _intervals(model: Model) -> Iterator[dict[str, Any]]:
         estimates = [
             Estimate(
                 names[j],
-                float(columns["coefficient"][j]),
-                float(columns["lower"][j]),
-                float(columns["upper"][j]),
-                float(found.quantiles[k, j] * found.sampling[k, j]),
+                float(columns["coefficient"][j]) * shares[j],
+                float(columns["lower"][j]) * shares[j],
+                float(columns["upper"][j]) * shares[j],
+                float(found.quantiles[k, j] * found.sampling[k, j]) * shares[j],
                 marks[j],
             )
             for j in order
@@ -180,6 +189,14 @@ def _intervals(model: Model) -> Iterator[dict[str, Any]]:
         }
 
 
+def _shares(summary: CoefficientSummary) -> list[float]:
+    """How many units of each feature the change is that the bounds file states; one where it states none."""
+    units, steps = summary.units, summary.steps
+    if units is None or steps is None:
+        return [1.0] * len(summary.names)
+    return [1.0 if step is None else step / float(unit) for unit, step in zip(units, steps, strict=True)]
+
+
 def _errors(columns: dict[str, FloatArray], mark: str, j: int) -> Iterator[str]:
     """A coefficient, its standard error with both parts, its interval and its p-values."""
     yield mark or format_number(float(columns["coefficient"][j]))
@@ -189,14 +206,20 @@ def _errors(columns: dict[str, FloatArray], mark: str, j: int) -> Iterator[str]:
 
 
 def _effects(summary: CoefficientSummary, columns: dict[str, FloatArray], mark: str, j: int) -> Iterator[str]:
-    """The effect of one unit of a column and its interval, and the same for the odds ratio if there is one."""
+    """The effect of one unit of a column and its interval, and the same for the odds ratio if there is one.
+
+    The unit is the change that the bounds file states, which stands beside the name.
+    """
     unit = 1.0 if summary.units is None else float(summary.units[j])
     value, lower, upper = (float(columns[name][j]) for name in ("coefficient", "lower", "upper"))
+    stated = None if summary.steps is None else summary.steps[j]
+    if stated is not None:
+        unit /= stated
     yield mark or format_number(value / unit)
     yield _interval(lower / unit, upper / unit)
     if summary.odds:
-        yield mark or format_odds(value, unit)
-        step = odds_step(unit) / unit
+        yield mark or (format_odds(value, unit) if stated is None else format_ratio(value / unit))
+        step = (odds_step(unit) if stated is None else 1.0) / unit
         yield "" if mark else f"{format_ratio(lower * step)} to {format_ratio(upper * step)}"
 
 

@@ -37,21 +37,28 @@ def noise_norm(deviation: float, width: int) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Whitening:
-    """Coordinates u = A z, and the projection on directions of u that a Gram matrix showed clear of its noise."""
+    """Coordinates u = A z, and the projection on directions of u that a Gram matrix showed clear of its noise.
+
+    ``expected`` is a cautious guess of the next Gram matrix, if no more rows are cut there.
+    """
 
     matrix: FloatArray
     clear: FloatArray
+    expected: FloatArray
 
     @classmethod
     def start(cls, width: int) -> Whitening:
         """Those of the rows themselves."""
-        return cls(np.eye(width), np.zeros((width, width)))
+        nothing = np.zeros((width, width))
+        return cls(np.eye(width), nothing, nothing)
 
-    def refine(self, gram: FloatArray, deviation: float, most: float) -> Whitening:
+    def refine(self, gram: FloatArray, deviation: float, most: float, longest: float, doubt: float) -> Whitening:
         """The coordinates after a Gram matrix of these was released.
 
         A direction is stretched while noise hides it, and once more when it is clear; then by ``most`` at most. A small
-        moment there means that long rows weigh less, not that rows are short.
+        moment there means that long rows weigh less, not that rows are short. The same holds where a moment is less
+        than half of what it was and the last stretch tell, the former less ``doubt`` deviations of its noise: rows
+        there are then at most ``longest`` times as long as those that are cut.
         """
         values, vectors = np.linalg.eigh(gram)
         floor = noise_norm(deviation, len(gram))
@@ -59,8 +66,11 @@ class Whitening:
         factors = np.sqrt(floored[-1] / floored)
         known = np.einsum("ij,ik,kj->j", vectors, self.clear, vectors)
         factors = np.where(known > 0.5, np.minimum(factors, most), factors)
-        change = (vectors * factors) @ vectors.T
-        return Whitening(change @ self.matrix, (vectors * (values > floor)) @ vectors.T)
+        shares = floored / np.maximum(np.einsum("ij,ik,kj->j", vectors, self.expected, vectors), floored)
+        limits = np.where(shares < 0.5, np.maximum(longest * np.sqrt(shares), most), np.inf)
+        change = (vectors * np.minimum(factors, limits)) @ vectors.T
+        least = (vectors * np.maximum(values - doubt * deviation, 0.0)) @ vectors.T
+        return Whitening(change @ self.matrix, (vectors * (values > floor)) @ vectors.T, change @ least @ change)
 
 
 def rare_directions(values: FloatArray, noise: float, clipped: FloatArray, least: float, most: float) -> FloatArray:
@@ -87,6 +97,14 @@ def _nodes(n_outputs: int) -> tuple[FloatArray, FloatArray]:
         return nodes[:, None], weights / weights.sum()
     points = qmc.Sobol(n_outputs, rng=np.random.default_rng(0)).random(_SOBOL_NODES)
     return ndtri(points), np.full(_SOBOL_NODES, 1.0 / _SOBOL_NODES)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prior:
+    """Coefficients theta, one row per output, and the precision around them of each row."""
+
+    centre: FloatArray
+    precision: FloatArray
 
 
 class NormalDesign:
@@ -154,13 +172,21 @@ class NormalDesign:
         matrix: FloatArray = self._total * found.reshape(theta.size, theta.size)
         return 0.5 * (matrix + matrix.T)
 
-    def solve(self, theta: FloatArray, gradient: FloatArray) -> FloatArray:
-        """Coefficients whose expected score is that at ``theta`` less the gradient, by damped Newton steps."""
+    def solve(self, theta: FloatArray, gradient: FloatArray, noise: float, prior: Prior) -> FloatArray:
+        """Coefficients whose expected score is that at ``theta`` less the gradient, by damped Newton steps.
+
+        They are the most likely ones given the ``prior`` and normal noise of this deviation on the gradient: where it
+        hides a direction, they stay where the prior has them.
+        """
         goal, found = self.score(theta) - gradient, theta.copy()
         ridge = _RIDGE * np.kron(np.eye(len(theta)), self._gram)
+        penalty = noise**2 * np.kron(np.eye(len(theta)), prior.precision)
         for _ in range(_MOST_STEPS):
             missing = (goal - self.score(found)).ravel()
-            step = np.linalg.solve(self.information(found) + ridge, missing).astype(np.float64).reshape(theta.shape)
+            information = self.information(found) + ridge
+            pull = penalty @ (prior.centre - found).ravel()
+            step = np.linalg.solve(information @ information + penalty, information @ missing + pull)
+            step = step.astype(np.float64).reshape(theta.shape)
             length = self.size(step)
             found = found + step * min(1.0, _LONGEST_STEP / max(length, 1e-12))
             found = found * min(1.0, _LARGEST_DEVIATION / max(self.size(found), 1e-12))

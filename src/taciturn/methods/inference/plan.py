@@ -14,6 +14,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import numpy as np
+
 from taciturn.core.errors import ParameterError
 from taciturn.methods.schedule import Problem
 from taciturn.methods.sparse.plan import LEAST_NONZERO, SparsePlan, plan_sparse
@@ -42,7 +44,7 @@ class _Tuning:
     many_gradients: tuple[float, ...] = (0.05, 0.09, 0.16, 0.70)
     some_gradients: tuple[float, ...] = (0.08, 0.17, 0.75)
     few_gradients: tuple[float, ...] = (0.25, 0.75)
-    gradients_of_labels: tuple[float, ...] = (0.05, 0.07, 0.13, 0.75)
+    gradients_of_labels: tuple[float, ...] = (0.04, 0.07, 0.19, 0.70)
     enough_for_many: float = 300.0
     enough_for_some: float = 100.0
 
@@ -53,15 +55,18 @@ class _Tuning:
     gain_per_room: float = 8.0
     most_room: float = 3.0
     most_stretch: float = 1.25
+    longest_stretch: float = 2.0
+    stretch_doubt: float = 2.0
 
     # ---- rare categories of labels: share of the budget, what rows keep along them, and from which factor on it pays
     rare_share: float = 0.03
-    least_rare: float = 0.35
+    least_rare: float = 0.2
     most_rare: float = 2.5
     hardly_rare: float = 0.8
 
     # ---- the information matrix: how clear of its noise it is to be, and the trace of a record's term
     clarity: float = 4.0
+    label_clarity: float = 12.0
     trace_per_column: float = 1.45
     label_trace_per_column: float = 2.5
     most_trace_room: float = 3.0
@@ -113,12 +118,17 @@ class _Tuning:
     # and what public facts have to say of it before.
     least_clarity: float = 1.5
     least_clear: float = 1.5
+    # The same of labels, and the least threshold of their information in deviations of its noise.
+    least_label_clarity: float = 0.7
+    label_threshold: float = 4.0
     largest_coefficients: float = 1.0
     largest_log_odds: float = 3.0
+    # Around the start of labels, while noise hides more.
+    usual_log_odds: float = 2.0
     # Margins of labels may move by this much when what is not identified is left out, and in the last step.
     most_left_out: float = 0.25
-    longest_last_step: float = 0.7
-    longest_curved_step: float = 0.9
+    longest_last_step: float = 0.9
+    longest_curved_step: float = 1.3
     # Margins of Huber's loss may move by this share of its threshold in the last step.
     longest_bent_step: float = 0.5
 
@@ -165,7 +175,7 @@ def allot(n_records: int, width: int, n_outputs: int, mu: float, relation: str, 
     rounds = 2 if gain > t.enough_for_two else 3 if gain > t.enough_for_three else 1
     per_column = t.label_trace_per_column * n_outputs if labels else t.trace_per_column
     noise = per_column * width * (math.sqrt(2.0 * size) + 1.0) / of_matrices
-    wanted = t.clarity * (2.0 if labels else 1.0)
+    wanted = t.label_clarity if labels else t.clarity
     trace_room = _within(0.35 / (wanted * noise), 1.0, t.most_trace_room)
     information = _within((wanted * trace_room * noise) ** 2, *t.information_shares)
     per_coefficient = of_vectors / size
@@ -256,7 +266,13 @@ class InferencePlan:
 
 
 def plan_inference(
-    budget: Budget, problem: Problem, *, n_nonzero: int | None, columns: tuple[int, ...] | None, **settings: Any
+    budget: Budget,
+    problem: Problem,
+    *,
+    n_nonzero: int | None,
+    columns: tuple[int, ...] | None,
+    variables: tuple[int, ...] | None = None,
+    **settings: Any,
 ) -> InferencePlan:
     """Plan a fit with standard errors; :func:`~taciturn.methods.sparse.plan.plan_sparse` has the same parameters.
 
@@ -264,20 +280,26 @@ def plan_inference(
     """
     n_rows, n_features = problem.n_records, problem.n_features
     if columns is not None:
-        width, fixed = len(columns), True
+        width = widest = len(columns)
+        fixed = True
     else:
-        width = min(LEAST_NONZERO if n_nonzero is None else n_nonzero, n_features)
-        fixed = width == n_features and (n_nonzero is not None or n_features <= LEAST_NONZERO)
-    if width > MOST_COLUMNS:
+        sizes = np.ones(n_features, dtype=np.int64) if variables is None else np.sort(np.bincount(variables))[::-1]
+        k = min(LEAST_NONZERO if n_nonzero is None else n_nonzero, sizes.size)
+        # What the largest variables need, and what to expect.
+        widest, width = int(sizes[:k].sum()), math.ceil(k * n_features / sizes.size)
+        fixed = k == sizes.size and (n_nonzero is not None or sizes.size <= LEAST_NONZERO)
+    if widest > MOST_COLUMNS:
         raise ParameterError(
-            "inference", True, f"at most {MOST_COLUMNS} columns (got {width:,})", "give fewer columns, or n_nonzero"
+            "inference", True, f"at most {MOST_COLUMNS} columns (got {widest:,})", "give fewer columns, or n_nonzero"
         )
     if not fixed and n_rows < 2:
         raise ParameterError(
             "inference", True, f"at least two records to split (got n_samples={n_rows})", "fix columns or add records"
         )
     n_first = n_rows if fixed else n_rows // 2
-    start = plan_sparse(budget, replace(problem, n_rows=n_first), n_nonzero=n_nonzero, columns=columns, **settings)
+    start = plan_sparse(
+        budget, replace(problem, n_rows=n_first), n_nonzero=n_nonzero, columns=columns, variables=variables, **settings
+    )
     plan = InferencePlan(start, not fixed, n_rows if fixed else n_rows - n_first)
     _refuse_what_cannot_be_told(plan, width)
     return plan

@@ -52,6 +52,7 @@ from taciturn.methods.inference.algebra import (
     Errors,
     Noise,
     NormalDesign,
+    Prior,
     Span,
     Whitening,
     errors_of,
@@ -241,7 +242,9 @@ class _Estimation:
             norm = self._length(f"a quantile of row norms before Gram matrix {number}", TUNING.whitening_quantile)
             what = f"Gram matrix {number} of {self._width:,} columns, for coordinates"
             gram, deviation = self._gram(what, shares.gram, LengthWeighing(norm, shares.room))
-            whitening = whitening.refine(gram, deviation, TUNING.most_stretch)
+            whitening = whitening.refine(
+                gram, deviation, TUNING.most_stretch, TUNING.longest_stretch, TUNING.stretch_doubt
+            )
             self._at = self._coordinates(whitening.matrix)
         return self._run_labels(constants) if self._labels else self._run_numbers(constants)
 
@@ -357,17 +360,20 @@ class _Estimation:
         constant = np.linalg.solve(self._at.matrix.T, np.eye(self._width)[-1]) if self._intercept else None
         design = NormalDesign(gram, constant, n, self._coding)
         theta = self._start(constants)
+        prior = Prior(theta, self._at.matrix @ self._at.matrix.T / t.usual_log_odds**2)
         # Derivatives of several margins are up to the root of two.
         bound = norm * (1.0 if self._coding is None else math.sqrt(2.0))
         for number, share in enumerate(gradients, 1):
             what = f"the gradient of {self._size:,} coefficients before step {number}"
-            gradient, _ = self._gradient(what, share, self._model(theta), weighing, bound)
-            theta = design.solve(theta, gradient)
-        # The bound of scores opens until their noise is a share of the sampling error, by what the model tells.
+            gradient, deviation = self._gradient(what, share, self._model(theta), weighing, bound)
+            theta = design.solve(theta, gradient, deviation, prior)
+        # The bound of scores opens until the noise of the gradient, or of their matrix, is a share of the sampling
+        # variance along an ordinary direction, by what the model tells.
         model = self._model(theta)
-        curvature = float(np.trace(design.information(theta)) / (self._plan.n_outputs * np.trace(gram)))
-        space = math.sqrt(t.noise_share * n * last * curvature) * self._mu / norm
-        bound = norm * max(t.least_score_room, min(space, t.most_score_room))
+        variance = float(np.median(np.linalg.eigvalsh(design.information(theta))))
+        of_gradient = math.sqrt(t.noise_share * last * variance) * self._mu
+        of_scores = math.sqrt(t.score_noise * variance * self._mu * math.sqrt(shares.scores))
+        bound = norm * min(max(min(of_gradient, of_scores) / norm, t.least_score_room), t.most_score_room)
         grid = t.trace_grid[0] * self._width, t.trace_grid[1] * self._width
         traces = Traces(self._at, self._loss, model)
         trace = self._quantile("a large quantile of the information of rows", traces, grid, t.trace_quantile)
@@ -375,7 +381,7 @@ class _Estimation:
         final = ScoreWeighing(model, bound, trace)
         what = f"the information matrix of {self._size:,} coefficients"
         information, noise = self._information(what, shares.information, model, final, trace)
-        span = Span.of(self._whole(), information, self._threshold(noise))
+        span = Span.of(self._whole(), information, self._label_threshold(information, noise))
         # Without what is not identified; weights are functions of where the gradient is taken.
         kept = span.project(theta.ravel()).reshape(theta.shape) if span.information.size else theta
         lost = design.size(theta - kept)
@@ -419,6 +425,12 @@ class _Estimation:
         """What an eigenvalue has to exceed to be clear of noise of a deviation."""
         return noise_norm(noise, self._size) + noise
 
+    def _label_threshold(self, information: FloatArray, noise: float) -> float:
+        """The same where the design is known to have directions: only those below it can be noise alone."""
+        whole = self._threshold(noise)
+        n_doubtful = max(int(np.count_nonzero(np.linalg.eigvalsh(information) <= whole)), 1)
+        return min(whole, max(TUNING.label_threshold * noise, noise_norm(noise, n_doubtful) + noise))
+
     def _estimate(
         self,
         theta: FloatArray,
@@ -439,7 +451,7 @@ class _Estimation:
             )
         errors = errors_of(self._whole(), shown, span, step, scores, noise)
         errors = replace(errors, allowance=most * np.hypot(errors.allowance, uncertainty))
-        clarity = 1.0 if self._labels else TUNING.least_clarity
+        clarity = TUNING.least_label_clarity if self._labels else TUNING.least_clarity
         estimable = errors.estimable(TUNING.most_allowance, TUNING.least_degrees, clarity)
         if not self._labels and self._intercept and self._releases.private:
             # Residuals are clipped, and a skewed tail would move the constant.
@@ -564,8 +576,9 @@ def run_inference(plan: InferencePlan, source: Source, stream: Stream) -> Infere
             release_constant(plan.start, releases, second_budget.remaining)
             empty = np.zeros((problem.n_outputs, 0))
             estimate = WhitenedEstimate(empty, None, np.zeros(0, dtype=bool), np.zeros((0, 0)), "empty")
-    if not plan.split:
-        diagnoses = releases.diagnoses
+    # What both halves say is told once.
+    told = {each.kind for each in diagnoses}
+    diagnoses += tuple(each for each in releases.diagnoses if each.kind not in told)
     spends += list_spends(second_budget.spent(), half=2 if plan.split else None, diagnoses=releases.diagnoses)
     coefficients = np.zeros((problem.n_outputs, problem.n_features + 1))
     coefficients[:, columns] = estimate.coefficients[:, : columns.size]

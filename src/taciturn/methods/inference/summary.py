@@ -15,6 +15,7 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from taciturn.charts import format_change
 from taciturn.core.errors import ParameterError, visible
 from taciturn.core.validation import BoolArray, FloatArray, IndexArray
 from taciturn.data.sensitivity import Relation
@@ -117,6 +118,13 @@ class Inference:
         spread = np.full((n_tables + 1, n_features, *values.shape[2:]), np.nan)
         spread[1:, self.columns] = values[:, : self.columns.size]
         return spread[1] if n_tables == 1 else spread
+
+    def of_intercept(self, values: FloatArray) -> Any:
+        """Values of the intercept alone; several tables have a row each, below that of the reference class."""
+        last = values[:, -1]
+        if len(last) == 1:
+            return float(last[0]) if last.ndim == 1 else last[0]
+        return np.concatenate((np.full_like(last[:1], np.nan), last))
 
 
 # ---- From what was released to standard errors, or to a reason why there are none.
@@ -276,6 +284,9 @@ class CoefficientSummary:
         How many units of a table's column one unit of each feature is, where features were scaled; None for one.
     intercept : bool, default=True
         Whether the model has an intercept.
+    steps : sequence of float or None, default=None
+        The change of the table's column for which the effect of each column is shown, such as 10 for an effect per 10
+        years. None: one unit, for one column or for all.
     ratio : str, default=""
         What exponentials of coefficients are, if anything: with classes they are odds ratios.
     """
@@ -288,6 +299,7 @@ class CoefficientSummary:
     classes: Sequence[str] = ()
     units: FloatArray | None = None
     intercept: bool = True
+    steps: Sequence[float | None] | None = None
     ratio: str = ""
 
     @property
@@ -309,6 +321,12 @@ class CoefficientSummary:
     def rows(self) -> list[str]:
         """The names of the columns, and that of the intercept if there is one."""
         return [*self.names, INTERCEPT] if self.intercept else [*self.names]
+
+    @property
+    def effect_rows(self) -> list[str]:
+        """The rows, with the change that an effect is shown for where one is stated."""
+        steps = [None] * len(self.names) if self.steps is None else self.steps
+        return [*map(format_change, self.names, steps), *self.rows[len(self.names) :]]
 
     @property
     def columns(self) -> dict[str, FloatArray]:
@@ -335,6 +353,11 @@ class CoefficientSummary:
         }
         if self.units is not None:
             units = np.append(self.units, 1.0)
+            if self.steps is not None and any(step is not None for step in self.steps):
+                # Of a frame: what one unit is that effects are shown for.
+                changes = np.array([*(1.0 if step is None else step for step in self.steps), 1.0])
+                units = units / changes
+                table["unit"] = np.broadcast_to(changes, values.shape)
             table |= {f"{name} per unit": table[name] / units for name in ("coefficient", "lower", "upper")}
             table["effect per unit"] = table.pop("coefficient per unit")
         if self.odds:
@@ -349,7 +372,8 @@ class CoefficientSummary:
     def to_frame(self) -> Any:
         """The table as a pandas DataFrame, one row per column of the model and one for the intercept.
 
-        The rows of three and more classes have two names, the class and the feature. Whatever is not estimable is NaN.
+        The rows of three and more classes have two names, the class and the feature. Whatever is not estimable is NaN,
+        and the column ``note`` says why; it is empty for the others.
         """
         try:
             import pandas as pd
@@ -358,7 +382,8 @@ class CoefficientSummary:
         index: Any = pd.Index(self.rows, name="feature")
         if len(self.subjects) > 1:
             index = pd.MultiIndex.from_product((self.classes[1:], self.rows), names=("class", "feature"))
-        return pd.DataFrame({name: values.ravel() for name, values in self.columns.items()}, index=index)
+        numbers = {name: values.ravel() for name, values in self.columns.items()}
+        return pd.DataFrame({**numbers, "note": [*self._row_notes()]}, index=index)
 
     def marks(self, table: int) -> list[str]:
         """Why rows of a table have no standard error, in a word or two; an empty text for those that have one."""
@@ -367,6 +392,13 @@ class CoefficientSummary:
         if self.intercept and marks[-1] and self._intercept_is_shifted:
             marks[-1] = NO_INTERVAL
         return marks
+
+    def _row_notes(self) -> Iterator[str]:
+        """For each row of each table why it has no standard error, with what it is confounded with."""
+        for table in range(len(self.subjects)):
+            for j, mark in enumerate(self.marks(table)):
+                others = self.inference.confounded[j] if mark else ()
+                yield f"{mark}: confounded with {self._listed(others)}" if others else mark
 
     def order(self, table: int) -> list[int]:
         """Places of the columns, the largest coefficient first and those that are not estimable last."""
@@ -453,23 +485,24 @@ class CoefficientSummary:
         columns = {name: values[table] for name, values in self.columns.items()}
         errors = ("coefficient", "std error", "sampling", "privacy", "z", "p", "p (BH)", "lower", "upper")
         subject = [visible(self.subjects[table])] if len(self.subjects) > 1 else []
-        yield [*subject, *self._block({name: columns[name] for name in errors}, table)]
+        yield [*subject, *self._block({name: columns[name] for name in errors}, table, self.rows)]
         if self.inference.reason is not None:
             return
         if self.units is not None:
             effects = ("effect per unit", "lower per unit", "upper per unit")
             heads = ("effect per unit", "lower", "upper")
-            yield self._block({head: columns[name] for head, name in zip(heads, effects, strict=True)}, table)
+            shown = {head: columns[name] for head, name in zip(heads, effects, strict=True)}
+            yield self._block(shown, table, self.effect_rows)
         if self.odds:
             name, kind = self.ratio_name, self.ratio_name.partition(" ")[0]
             head = name if self.units is None else f"{name} per unit"
             ratios = {head: columns[name], "lower": columns[f"{kind} lower"], "upper": columns[f"{kind} upper"]}
-            yield self._block(ratios, table, intercept=False)
+            yield self._block(ratios, table, self.effect_rows[: len(self.names)])
 
-    def _block(self, columns: Mapping[str, FloatArray], table: int, *, intercept: bool = True) -> list[str]:
-        """Lines of a table, the names first; a mark stands in the place of the first number."""
-        n_rows = len(self.rows) if intercept else len(self.names)
-        names, marks = [*map(_shortened, self.rows[:n_rows])], self.marks(table)[:n_rows]
+    def _block(self, columns: Mapping[str, FloatArray], table: int, rows: Sequence[str]) -> list[str]:
+        """Lines of a table of some of the rows, the names first; a mark stands in the place of the first number."""
+        n_rows = len(rows)
+        names, marks = [*map(_shortened, rows)], self.marks(table)[:n_rows]
         left = max(map(len, [*names, ""])) + 1
         cells = {head: [_number(head, value) for value in values[:n_rows]] for head, values in columns.items()}
         first = next(iter(cells))
@@ -550,7 +583,10 @@ def _wrapped(text: str, width: int) -> list[str]:
 FIXED_COLUMNS = "the columns of the model were chosen without looking at these data"
 """An assumption wherever the caller fixes the columns."""
 
-INFERRED = ("coef_std_error_", "coef_interval_", "coef_p_value_", "inference_")
+INFERRED = (
+    *("coef_std_error_", "coef_interval_", "coef_p_value_"),
+    *("intercept_std_error_", "intercept_interval_", "inference_"),
+)
 
 
 class InferringModel:
@@ -566,6 +602,11 @@ class InferringModel:
     intercept_: Any
     n_features_in_: int
     certificate_: Certificate
+    coef_std_error_: FloatArray
+    coef_interval_: FloatArray
+    coef_p_value_: FloatArray
+    intercept_std_error_: FloatArray | float
+    intercept_interval_: FloatArray
     inference_: Inference
 
     def _set_inference(
@@ -581,6 +622,8 @@ class InferringModel:
         self.coef_std_error_ = found.spread(found.std_error, self.n_features_in_)
         self.coef_interval_ = found.spread(found.intervals(coefficients), self.n_features_in_)
         self.coef_p_value_ = found.spread(found.p_values(coefficients), self.n_features_in_)
+        self.intercept_std_error_ = found.of_intercept(found.std_error)
+        self.intercept_interval_ = found.of_intercept(found.intervals(coefficients))
 
     def _column_coefficients(self) -> FloatArray:
         """The coefficients of the model's columns and the intercept, one row per table: the reference has none."""
@@ -619,7 +662,7 @@ class InferringModel:
             self._class_names(),
             None if units is None else self._checked_units(units)[columns],
             bool(self.fit_intercept),
-            self._ratio,
+            ratio=self._ratio,
         )
 
     def _checked_units(self, units: Any) -> FloatArray:

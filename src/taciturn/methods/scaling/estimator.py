@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _get_feature_names, check_is_fitted
 
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.guard import Guarded
@@ -130,6 +131,9 @@ class BoundedScaler(LinearScaler, BaseEstimator):
     lower, upper : float or array-like of shape (n_features,), default=-1.0, 1.0
         The range that each column can have by its nature, not its observed range. One number for all columns,
         or one for each, in the order of the columns.
+    bounds : mapping of str to pairs of float, default=None
+        Lower and upper bound of every column by its name, in place of the two: ``{"age": (18, 100)}``. X has to have
+        these names, in any order.
     invalid : {"raise", "null"}, default="raise"
         What becomes of a record that is not admissible: one with a missing or infinite cell, or a cell that is no
         number. "raise" refuses the table, which tells of the record. "null" makes it a null record, absent from every
@@ -167,9 +171,17 @@ class BoundedScaler(LinearScaler, BaseEstimator):
 
     _formats = ("csr", "csc")
 
-    def __init__(self, *, lower: ArrayLike = -1.0, upper: ArrayLike = 1.0, invalid: Invalid = "raise") -> None:
+    def __init__(
+        self,
+        *,
+        lower: ArrayLike = -1.0,
+        upper: ArrayLike = 1.0,
+        bounds: Mapping[str, tuple[float, float]] | None = None,
+        invalid: Invalid = "raise",
+    ) -> None:
         self.lower = lower
         self.upper = upper
+        self.bounds = bounds
         self.invalid = invalid
 
     def fit(self, X: Any, y: Any = None) -> BoundedScaler:
@@ -183,7 +195,11 @@ class BoundedScaler(LinearScaler, BaseEstimator):
             Ignored.
         """
         check_invalid(self.invalid)
+        stated_lower, stated_upper = self.lower, self.upper
         X, *_ = open_arguments(X, None, None)
+        if self.bounds is not None:
+            names = X.names if isinstance(X, OpenTable) else _get_feature_names(X)
+            stated_lower, stated_upper = self._named_bounds(names)
         assumptions: tuple[str, ...] = ()
         if isinstance(X, OpenTable):
             assumptions = X.assumptions
@@ -192,9 +208,9 @@ class BoundedScaler(LinearScaler, BaseEstimator):
         else:
             X = self._read_table(X, reset=True)
             n_columns, sparse = X.shape[1], sp.issparse(X)
-        lower = one_per_column("lower", self.lower, n_columns)
-        upper = one_per_column("upper", self.upper, n_columns)
-        _check_order(self.lower, lower, self.upper, upper)
+        lower = one_per_column("lower", stated_lower, n_columns)
+        upper = one_per_column("upper", stated_upper, n_columns)
+        _check_order(stated_lower, lower, stated_upper, upper)
         if sparse:
             _check_symmetric(lower, upper)
         self.lower_ = lower
@@ -217,11 +233,39 @@ class BoundedScaler(LinearScaler, BaseEstimator):
         )
         return self
 
+    def _named_bounds(self, names: Any) -> tuple[list[Any], list[Any]]:
+        """Lower and upper bounds in the order of the columns; raise unless every column has its own, by name."""
+        bounds = self.bounds
+        if not isinstance(bounds, Mapping):
+            remedy = 'write {"age": (18, 100)}, or give lower and upper'
+            raise ParameterError("bounds", bounds, "a mapping from names of columns to pairs of numbers", remedy)
+        for name, default in (("lower", -1.0), ("upper", 1.0)):
+            if not np.array_equal(getattr(self, name), default):
+                raise ParameterError(name, getattr(self, name), "nothing beside bounds", "give bounds, or the two")
+        if names is None:
+            raise ParameterError(
+                "bounds", list(bounds), "X with names of columns", "pass a data frame, or give lower and upper in order"
+            )
+        listed = [str(name) for name in names]
+        for name in bounds:
+            if name not in listed:
+                raise ParameterError("bounds", name, "names that X has", "check the spelling, or leave it out")
+        for name in listed:
+            if name not in bounds:
+                raise ParameterError(
+                    "bounds", list(bounds), f"bounds of every column, and {name!r} has none", "state them, or drop it"
+                )
+            if isinstance(bounds[name], str) or np.shape(bounds[name]) != (2,):
+                remedy = "write its lower and its upper bound"
+                raise ParameterError(f"bounds[{name!r}]", bounds[name], "a pair of numbers", remedy)
+        return [bounds[name][0] for name in listed], [bounds[name][1] for name in listed]
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         try:
-            symmetric = bool(np.all(np.asarray(self.lower) == -np.asarray(self.upper)))
-        except (TypeError, ValueError):
+            pairs = (self.lower, self.upper) if self.bounds is None else np.transpose([*self.bounds.values()])
+            symmetric = bool(np.all(np.asarray(pairs[0]) == -np.asarray(pairs[1])))
+        except (TypeError, ValueError, AttributeError, IndexError):
             symmetric = False  # Bounds that fit will refuse; tags must not.
         tags.input_tags.sparse = symmetric
         return tags

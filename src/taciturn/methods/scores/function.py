@@ -425,6 +425,15 @@ def metric_of(estimator: Any, metric: str) -> Metric:
     return AllMeasures(estimator, y_bounds=error.y_bounds) if name == "all" else error
 
 
+def unfitted_metric(estimator: Any, metric: str, labels: AnyArray | None) -> Metric:
+    """One measure of a model that is still to be fitted; labels are None for a regressor."""
+    known = LABEL_METRICS if labels is not None else ("auto", *NUMBER_METRICS)
+    name = check_choice(tuple(each for each in known if each != "all"), metric=metric)
+    if labels is not None:
+        return LABEL_METRICS[name](estimator, check_classes(labels.tolist()))
+    return MeanError(estimator, "mean squared error" if name == "auto" else name, _bounds_of(estimator))
+
+
 def _bounds_of(estimator: Any) -> tuple[float, float]:
     """The public range of the target, as the certificate of a fit states it or else as a parameter."""
     model = estimator
@@ -468,9 +477,9 @@ def read_scored(asked: Metric, X: Any, y: Any, *, invalid: str, relation: str) -
     table = read_judged_table(asked.estimator, X, reset=False) if invalid == "null" else None
     truth, present = read_target(y, invalid=invalid, numeric=asked.numeric)
     if table is None:
-        if truth.size == 0:
+        if truth.size == 0 and relation != "add-remove":
             raise DataError(f"y: {NO_RECORDS}.")
-        features = _computed(asked, checked_layout(X))
+        features = _computed(asked, checked_layout(X)) if truth.size else _nothing(asked)
         without_data_values("X or y", lambda: check_consistent_length(features, truth))
     else:
         if truth.size != table.shape[0]:
@@ -488,11 +497,16 @@ def _compute_present(asked: Metric, table: Any, present: BoolArray, relation: st
     """What is computed of the records that are not null."""
     slots = np.flatnonzero(present)
     if slots.size == 0:
-        return np.zeros((0, table.shape[1] if asked.n_outputs is None else asked.n_outputs))
+        return _nothing(asked)
     if relation == "add-remove":
         return _computed(asked, table[slots])
     # In their places, since products of matrices round by position.
     return _computed(asked, blanked(table, present))[slots]
+
+
+def _nothing(asked: Metric) -> FloatArray:
+    """What is computed of no records at all."""
+    return np.zeros((0, asked.estimator.n_features_in_ if asked.n_outputs is None else asked.n_outputs))
 
 
 def _computed(asked: Metric, X: Any) -> Any:

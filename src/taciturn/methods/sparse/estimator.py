@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -29,9 +30,10 @@ from taciturn.methods.diagnostics import warn_of_diagnoses
 from taciturn.methods.inference.plan import InferencePlan, plan_inference
 from taciturn.methods.inference.run import InferenceResult, run_inference
 from taciturn.methods.inference.summary import FIXED_COLUMNS, INFERRED, InferringModel
-from taciturn.methods.options import Auto, NonzeroCount, RegressionLoss, Strategy
+from taciturn.methods.options import Auto, NonzeroCount, RegressionLoss, SelectedUnit, Strategy
 from taciturn.methods.sparse.plan import METHODS, SparsePlan, plan_sparse
 from taciturn.methods.sparse.run import SparseResult, run_sparse
+from taciturn.methods.sparse.variables import find_places, variables_of_groups, variables_of_names
 from taciturn.privacy import mechanisms
 from taciturn.privacy.account import Account
 from taciturn.privacy.budget import Budget
@@ -49,6 +51,8 @@ class SparseModel(InferringModel, PrivateLinearModel):
     """The default model: what regressor and classifier share."""
 
     n_nonzero: int | NonzeroCount
+    select: SelectedUnit
+    groups: Any
     columns: Any
     method: Strategy
     row_bound: float | Auto
@@ -72,7 +76,19 @@ class SparseModel(InferringModel, PrivateLinearModel):
                 )
         if number_or_auto(row_bound=self.row_bound) is not None:
             check_real(self._x_bound / 64.0, math.inf, closed="left", row_bound=self.row_bound)
+        check_choice(("columns", "variables"), select=self.select)
+        self._check_groups()
         self._check_inference()
+
+    def _check_groups(self) -> None:
+        """Raise ParameterError for groups of another form, or that nothing would be chosen by."""
+        if self.groups is None:
+            return
+        if self.select != "variables":
+            raise ParameterError("groups", self.groups, 'None with select="columns"', 'set select="variables"')
+        listed = not isinstance(self.groups, str) and np.iterable(self.groups)
+        if not listed or any(isinstance(group, str) or not np.iterable(group) for group in self.groups):
+            raise ParameterError("groups", self.groups, "lists of places or names, or None", "pass a list of lists")
 
     def _check_inference(self) -> None:
         """Raise ParameterError for a parameter that no fit could use."""
@@ -81,29 +97,36 @@ class SparseModel(InferringModel, PrivateLinearModel):
         if self.columns is not None and (isinstance(self.columns, str) or not np.iterable(self.columns)):
             raise ParameterError("columns", self.columns, "a list of places or names, or None", "pass a list")
 
+    def _names(self, X: Any) -> Any:
+        """The names of the features of a table, None where it has none."""
+        return X.names if isinstance(X, OpenTable) else _get_feature_names(X)
+
     def _fixed_columns(self, X: Any, n_features: int) -> tuple[int, ...] | None:
         """The columns that the caller fixed, by their places in increasing order."""
         if self.columns is None:
             return None
-        names: Any = None
-        places: list[int] = []
-        for column in self.columns:
-            if isinstance(column, str):
-                if names is None:
-                    names = X.names if isinstance(X, OpenTable) else _get_feature_names(X)
-                found = [] if names is None else np.flatnonzero(np.asarray(names, dtype=object) == column).tolist()
-                if not found:
-                    raise ParameterError("columns", column, "a name that X has", "check its spelling, or give places")
-                places += found
-            elif isinstance(column, int | np.integer) and not isinstance(column, bool) and 0 <= column < n_features:
-                places.append(int(column))
-            else:
-                raise ParameterError(
-                    "columns", column, f"a name, or a place from 0 to {n_features - 1}", "give one of those"
-                )
+        places = find_places("columns", self.columns, partial(self._names, X), n_features)
         if not places or len(set(places)) < len(places):
             raise ParameterError("columns", self.columns, "at least one column, and each of them once", "change it")
         return tuple(sorted(places))
+
+    def _variables(self, X: Any, n_features: int) -> tuple[int, ...] | None:
+        """For each feature the number of its variable; None where features are chosen one by one."""
+        if self.select == "columns":
+            return None
+        names = partial(self._names, X)
+        groups = getattr(X, "groups", None) if self.groups is None else self.groups
+        if groups is not None:
+            return variables_of_groups(groups, names, n_features)
+        known = names()
+        if known is None:
+            raise ParameterError(
+                "groups",
+                None,
+                "groups of columns, as X has no names that would tell them",
+                "list the places of the columns of each category, or pass a table with names",
+            )
+        return variables_of_names([str(name) for name in known])
 
     def warm_up(self, *, sparse: bool, n_classes: int | None = None) -> None:
         """Compile what a fit to a dense or sparse table calls, so that a failure to do so spends nothing."""
@@ -114,7 +137,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
         facts = super()._public_facts(X, y)
         columns = self._fixed_columns(X, facts.n_features)
         if columns is None:
-            return facts
+            return replace(facts, variables=self._variables(X, facts.n_features))
         return replace(facts, columns=columns, assumptions=(*facts.assumptions, FIXED_COLUMNS))
 
     def check_table(self, X: Any, y: Any, persons: Any = None) -> None:
@@ -138,6 +161,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
             residual_clip=self._given_clip(),
             huber=self._huber,
             columns=facts.columns,
+            variables=facts.variables,
         )
         start = plan.start if isinstance(plan, InferencePlan) else plan
         if start.problem.n_records < start.enough_records:
@@ -179,6 +203,8 @@ class SparseModel(InferringModel, PrivateLinearModel):
         }
         if facts.columns is not None:
             described["columns"] = list(facts.columns)
+        if facts.variables is not None:
+            described |= {"select": self.select, "variables": max(facts.variables) + 1}
         if isinstance(plan, InferencePlan):
             described["inference"] = "two halves of the records" if plan.split else "all records"
             described["intervals"] = plan.conditions
@@ -273,7 +299,9 @@ class SparseRegressor(PrivateRegressor, SparseModel):
 
     x_bound: float | None = None
     y_bounds: tuple[float, float] | None = None
-    n_nonzero: int | NonzeroCount = 10
+    n_nonzero: int | NonzeroCount = "auto"
+    select: SelectedUnit = "columns"
+    groups: Any = None
     method: Strategy = "auto"
     loss: RegressionLoss = "squared"
     row_bound: float | Auto = "auto"
@@ -374,7 +402,9 @@ class SparseClassifier(PrivateClassifier, SparseModel):
     x_bound: float | None = None
     classes: Any = None
     class_weight: Mapping[Any, float] | None = None
-    n_nonzero: int | NonzeroCount = 10
+    n_nonzero: int | NonzeroCount = "auto"
+    select: SelectedUnit = "columns"
+    groups: Any = None
     method: Strategy = "auto"
     row_bound: float | Auto = "auto"
     fit_intercept: bool = True

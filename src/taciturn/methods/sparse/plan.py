@@ -44,6 +44,8 @@ _SCREENING_SHARES = (0.5, 0.4, 0.3, 0.25)
 _ONE_SHOT_SHARE = 0.6
 # With so many records times the Gaussian parameter per column a descent on all of them needs no screening before it.
 _ENOUGH_PER_COLUMN = 1.5
+# Below this many records times the Gaussian parameter, noise hides which of two sizes has the smaller loss.
+_LEAST_FOR_SIZES = 150.0
 # Below this many records times the Gaussian parameter a constant is all that can be told.
 _LEAST_FOR_COLUMNS = 15.0
 # Gaussian values per coefficient, the constant's included: two descents of two legs with up to 150 steps each,
@@ -92,16 +94,25 @@ class _Tuning:
     most_residual: float = 16.0
 
     # ---- the number of nonzero coefficients: share of the budget, and ratio of neighbouring candidates
-    size_share: float = 0.04
-    size_ratio: float = 1.15
+    size_share: float = 0.06
+    size_ratio: float = 1.5
     # Excess loss per record that a smaller model may have, and half of which the largest pays for its size.
-    size_tolerance: float = 0.004
+    size_tolerance: float = 0.003
+    # What columns have to gain together, in units of the noise of the comparison.
+    least_worth: float = 3.0
     # More than half of the columns have to gain this much.
-    more_than_half: float = 0.02
+    more_than_half: float = 0.005
     size_clip: float = 0.5
     most_size_clip: float = 4.0
     # Eigenvalues of a Gram matrix below its noise are replaced by the rest of its trace.
     least_rest: float = 0.05
+    # Columns whose second moment is this many deviations of its noise above that of a level with this share of the
+    # records, or whose weight is this many times what is usual in a model, are chosen before others.
+    clear_moment: float = 3.0
+    rare_level: float = 0.005
+    clear_weight: float = 3.0
+    # Where they have this share of all second moments, a size that is chosen takes no others.
+    clear_trace: float = 0.85
 
     # ---- shrinkage
     # With less than this many records times the Gaussian parameter the comparison would be noise, and with fewer
@@ -189,7 +200,8 @@ class Strategy:
     The method "dense" is one descent on all columns, after which some may be left out; "two-phase" has a selection
     phase on all (screened) columns before the estimation phase on those chosen; "one-shot" has the latter alone, on
     columns of large noisy correlations; "constant" has no columns at all. ``n_nonzero`` is a guess until it is chosen,
-    ``n_screened`` the columns left by screening (None where all are kept), and ``strength`` is :math:`n \mu^2 / k`.
+    ``n_screened`` the columns left by screening (None where all are kept), both count variables where these are chosen
+    as a whole, and ``strength`` is :math:`n \mu^2 / k`.
     """
 
     method: str
@@ -210,7 +222,8 @@ class SparsePlan:
     magnitude of the target). ``huber``: residuals beyond their size count as if they were that large, at every
     budget. ``chooses_n_nonzero``: the number of nonzero coefficients is chosen privately, and the strategy's is a
     guess. With fewer than ``enough_records`` a fit may be worse than a constant. ``columns`` are those that the
-    caller fixed, in increasing order (None: all may be used).
+    caller fixed, in increasing order (None: all may be used). ``variables`` are the numbers of the variables, from 0,
+    that features are of and that are chosen as a whole (None: each feature by itself).
     """
 
     ordered: ClassVar[bool] = True
@@ -225,6 +238,12 @@ class SparsePlan:
     chooses_n_nonzero: bool
     enough_records: int
     columns: tuple[int, ...] | None = None
+    variables: tuple[int, ...] | None = None
+
+    @property
+    def counted(self) -> str:
+        """What sizes count, in words."""
+        return "nonzero coefficients" if self.variables is None else "variables"
 
     @property
     def regression(self) -> bool:
@@ -261,32 +280,39 @@ def plan_sparse(
     residual_clip: float | None,
     huber: bool = False,
     columns: tuple[int, ...] | None = None,
+    variables: tuple[int, ...] | None = None,
 ) -> SparsePlan:
     """Plan a fit of the default model by one of :data:`METHODS`; other parameters are those of :class:`SparsePlan`.
 
-    An infinite epsilon means no noise. An ``n_nonzero`` of None is chosen privately. With ``columns`` the model has
-    these, whatever ``n_nonzero`` says. A ``row_bound`` beyond what a row can have is lowered.
+    An infinite epsilon means no noise. An ``n_nonzero`` of None is chosen privately; it counts ``variables``, if they
+    are given. With ``columns`` the model has these, whatever ``n_nonzero`` says. A ``row_bound`` beyond what a row can
+    have is lowered.
     """
     # Sums have room for so many, and whether more are there must not be noticed on the way.
     n_rows, n_features = check_integer(0, MOST_PRIVATE_ROWS, n_rows=problem.n_rows), problem.n_features
     mu = _open_filter(budget, problem).mu
+    if columns is not None:
+        variables = None
     width = n_features if columns is None else len(columns)
-    # Of three columns or fewer all are kept.
-    chooses = n_nonzero is None and columns is None and n_features > LEAST_NONZERO
+    n_choices = width if variables is None else max(variables) + 1
+    # Of three columns or fewer all are kept, and where a descent on all tells more than a comparison of sizes.
+    hidden = method == "auto" and _ENOUGH_PER_COLUMN * width <= n_rows * mu < _LEAST_FOR_SIZES
+    chooses = n_nonzero is None and columns is None and n_choices > LEAST_NONZERO and not hidden
     if chooses:
-        k = _guess_n_nonzero(n_rows, n_features, mu)
+        k = min(_guess_n_nonzero(n_rows, n_features, mu), max(1, n_choices // 2))
     else:
-        k = width if n_nonzero is None or columns is not None else min(n_nonzero, n_features)
+        k = n_choices if n_nonzero is None or columns is not None else min(n_nonzero, n_choices)
     return SparsePlan(
         budget=budget if math.isfinite(budget.epsilon) else Budget(math.inf, 0.0),
         problem=problem,
         row_bound=None if row_bound is None else min(row_bound, math.sqrt(n_features)),
         residual_clip=residual_clip,
         huber=huber,
-        strategy=_choose_strategy(method, n_rows, width, k, mu, n_nonzero_known=not chooses),
+        strategy=_choose_strategy(method, n_rows, width, n_choices, k, mu, n_nonzero_known=not chooses),
         chooses_n_nonzero=chooses,
         enough_records=math.ceil(_LEAST_INFORMATION / mu),
         columns=columns,
+        variables=variables,
     )
 
 
@@ -307,16 +333,20 @@ def _guess_n_nonzero(n_rows: int, n_features: int, mu: float) -> int:
 
 
 def _choose_strategy(
-    method: str, n_rows: int, n_features: int, k: int, mu: float, *, n_nonzero_known: bool
+    method: str, n_rows: int, n_features: int, n_choices: int, k: int, mu: float, *, n_nonzero_known: bool
 ) -> Strategy:
-    """The strategy, from public facts; if k is a guess, a descent on many columns tells more."""
-    strength, signal = n_rows * mu * mu / k, n_rows * mu
+    """The strategy, from public facts; if k is a guess, a descent on many columns tells more.
+
+    Of ``n_choices`` k are kept: of the features, or of the variables that these are of.
+    """
+    n_columns = math.ceil(k * n_features / n_choices)
+    strength, signal = n_rows * mu * mu / n_columns, n_rows * mu
     if method == "auto" and signal < _LEAST_FOR_COLUMNS:
         reason = f"n mu = {signal:.3g} with {n_rows:,} records and mu = {mu:.3g}: too little for any column"
         return Strategy("constant", reason, 0, None, 0.0, strength)
-    if k >= n_features:
-        return Strategy("dense", "every feature may stay, so none is chosen", n_features, None, 0.0, strength)
-    facts = f"n mu^2 / k = {strength:.3g} with {n_rows:,} records, mu = {mu:.3g} and k = {k:,}"
+    if k >= n_choices:
+        return Strategy("dense", "every feature may stay, so none is chosen", n_choices, None, 0.0, strength)
+    facts = f"n mu^2 / k = {strength:.3g} with {n_rows:,} records, mu = {mu:.3g} and k = {n_columns:,}"
     per_column = signal / n_features
     one_shot = method == "one-shot" or (
         method == "auto" and strength < _LEAST_PHI and n_nonzero_known and per_column < _ENOUGH_PER_COLUMN
@@ -332,7 +362,7 @@ def _choose_strategy(
         reason = f"{facts}: enough for a selection phase"
     else:
         reason = "only a selection phase tells how many features there should be"
-    if n_features <= 3 * n_screened or per_column >= _ENOUGH_PER_COLUMN:
+    if n_choices <= 3 * n_screened or per_column >= _ENOUGH_PER_COLUMN:
         return Strategy("two-phase", reason, k, None, 0.0, strength)
     share = float(np.interp(n_screened / k, _KEPT_PER_NONZERO, _SCREENING_SHARES))
     return Strategy("two-phase", reason, k, n_screened, share, strength)

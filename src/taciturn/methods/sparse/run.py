@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.special import erf, expit, softmax
 from scipy.stats import entropy
 
 from taciturn.core.rng import Stream
-from taciturn.core.validation import ONE, FloatArray, IndexArray, IntArray
+from taciturn.core.validation import ONE, BoolArray, FloatArray, IndexArray, IntArray
 from taciturn.engines.interface import Source
 from taciturn.methods import sums as tasks
 from taciturn.methods.clipped_records import Clipping
@@ -130,7 +131,7 @@ class Descent:
         rule = plan.rule(self.mu * math.sqrt(share) if private else math.inf, p, selects=selects)
         end = self.releases.remaining - share
         bound = self._bound(model, rule, self._small_share(share), name)
-        metric, curvature, gram, linear = self._metric(model, rule, bound, share, name)
+        metric, curvature, gram, linear = self._metric(model, rule, bound, share, name, selects=selects)
         model, rest = replace(model, gram=gram, noise=None), self.releases.remaining - end
         time = rule.time * self.mu * math.sqrt(rest) / bound**2 if private else math.inf
         path = _Path(rule, bound, metric, curvature, time, linear)
@@ -170,11 +171,12 @@ class Descent:
         return math.hypot(bound, entry)
 
     def _metric(
-        self, model: ColumnModel, rule: DescentRule, bound: float, share: float, name: str
+        self, model: ColumnModel, rule: DescentRule, bound: float, share: float, name: str, *, selects: bool
     ) -> tuple[FloatArray | None, float, Gram | None, LinearDescent]:
         """The inverse of the preconditioner, the curvature where it ends to matter, and the Gram matrix if released.
 
-        And the descent near its end; without a Gram matrix, as if rows were spread evenly over all directions.
+        And the descent near its end; without a Gram matrix, as if rows were spread evenly over all directions. Who
+        selects columns needs the matrix in any case, as it tells those that are not there.
         """
         plan, p = self.plan, model.n_columns + self.plan.problem.intercept
         n_rows = plan.problem.n_records
@@ -185,9 +187,8 @@ class Descent:
         if private:
             steps = rule.time * self.mu * math.sqrt(share) / bound**2 * smoothness * largest
             noise = math.sqrt(2.0 * p) / (self.mu * math.sqrt(TUNING.gram_share * share))
-            useful = (
-                p <= TUNING.most_width and steps > TUNING.steps_without_gram and noise < TUNING.largest_noise * n_rows
-            )
+            needed = selects or steps > TUNING.steps_without_gram
+            useful = p <= TUNING.most_width and needed and noise < TUNING.largest_noise * n_rows
         else:
             useful = p <= TUNING.most_width_without_privacy
         # With no more columns than a descent has steps, the matrix costs less than the steps that it saves.
@@ -291,13 +292,17 @@ class Descent:
         return replace(model, size=min(size, model.size))
 
 
-# ---- Which columns of a released model stay: by their weights, and how many by a private comparison of losses.
+# ---- Which columns of a released model stay: by what they explain, and how many by a private comparison of losses.
+# A column explains the more of the fitted margins, the more of them its weight and its second moment account for. Along
+# columns of hardly any record a descent is a random walk of its own noise, and a second moment within its noise says
+# nothing. Columns whose released second moment is clear of its noise, and not that of a rare level, come first
+# therefore, and with them those whose weight stands out; the others follow. The columns of one variable stay or go
+# together.
 
 
-def choose_columns(model: ColumnModel, k: int) -> ColumnModel:
-    """The model with k columns."""
-    order, weights = _path(model, k)
-    return _cut(model, order, weights, k)
+def choose_columns(plan: SparsePlan, model: ColumnModel, k: int) -> ColumnModel:
+    """The model with the columns of k variables."""
+    return _cut(model, _rank(plan, model, k), k)
 
 
 def choose_size(descent: Descent, model: ColumnModel, start: FloatArray) -> ColumnModel:
@@ -305,27 +310,40 @@ def choose_size(descent: Descent, model: ColumnModel, start: FloatArray) -> Colu
     plan = descent.plan
     null_loss, surprise = _null_losses(plan, start)
     unit, clip = plan.problem.n_records * null_loss, min(max(surprise, TUNING.size_clip), TUNING.most_size_clip)
-    sizes = candidate_sizes(model.n_columns)
-    order, weights = _path(model, int(sizes[-1]))
+    sizes = candidate_sizes(int(_variables(plan, model).max()) + 1)
+    ranking = _rank(plan, model, int(sizes[-1]))
+    if ranking.n_clear is not None:
+        sizes = np.append(sizes[sizes < ranking.n_clear], ranking.n_clear)
+    sizes = sizes[ranking.widths[sizes] <= MOST_CHOSEN]
     clipping = replace(descent.clipping(model, 1.0, 1.0 if not plan.regression else model.size), product_bound=1)
     constants = model.constants * (ONE / clipping.constant) if clipping.constant else None
 
     def spread(k: int | None) -> FloatArray:
         kept = np.zeros_like(model.weights) if k is not None else model.weights
         if k is not None:
-            kept[:, order[:k]] = weights(k)
-        return kept if constants is None else np.column_stack((kept, constants))
+            columns = ranking.columns(k)
+            kept[:, columns] = ranking.weights(columns)
+        if constants is None:
+            return kept
+        # Without columns the best constant is known.
+        return np.column_stack((kept, constants if k != 0 else start * (ONE / clipping.constant)))
 
     # As in Akaike's criterion a column has to be worth one unit of likelihood, about two of losses of numbers.
     least = (2.0 if plan.regression else 1.0) * plan.problem.n_outputs
     rate = max(0.5 * TUNING.size_tolerance * unit / max(model.n_columns, 1), least)
+    widths = ranking.widths[sizes]
+    # Noise alone must not take columns where nothing is there.
+    worth = TUNING.least_worth * descent.releases.selection_noise(TUNING.size_share, clip)
     place = descent.releases.best_model(
-        f"one of {sizes.size} numbers of nonzero coefficients", TUNING.size_share, clipping,
+        f"one of {sizes.size} numbers of {plan.counted}", TUNING.size_share, clipping,
         tuple(spread(int(k)) for k in sizes), spread(None),
-        rate * sizes + TUNING.more_than_half * unit * (2 * sizes > model.n_columns),
-        (clip, clip), TUNING.size_tolerance * unit,
+        rate * widths + TUNING.more_than_half * unit * (2 * widths > model.n_columns) + worth * (sizes > 0),
+        (clip, clip),
+        # Sums count from the tolerance on, but without columns from the least there can be: where nothing is there, a
+        # fit to noise is worse than a constant.
+        np.where(sizes > 0, TUNING.size_tolerance * unit, -clip * plan.problem.n_records - 1.0),
     )  # fmt: skip
-    return _cut(model, order, weights, int(sizes[place]))
+    return _cut(model, ranking, int(sizes[place]))
 
 
 def _null_losses(plan: SparsePlan, start: FloatArray) -> tuple[float, float]:
@@ -347,34 +365,77 @@ def candidate_sizes(n_columns: int) -> IntArray:
     return np.array(sorted(size for size in sizes if size == 0 or least <= size <= most), dtype=np.int64)
 
 
-def _cut(model: ColumnModel, order: IndexArray, weights: _Weights, k: int) -> ColumnModel:
-    places = np.argsort(order[:k], kind="stable")
-    return model.keep(order[:k][places], weights(k)[:, places])
+def _cut(model: ColumnModel, ranking: _Ranking, k: int) -> ColumnModel:
+    columns = ranking.columns(k)
+    return model.keep(columns, ranking.weights(columns))
 
 
-class _Weights:
-    """Weights of the first k columns of an order: as they are, or those that predict alike under a Gram matrix."""
-
-    def __init__(self, model: ColumnModel, order: IndexArray, metric: FloatArray | None) -> None:
-        self._weights, self._order, self._metric = model.weights, order, metric
-
-    def __call__(self, k: int) -> FloatArray:
-        columns = self._order[:k]
-        if self._metric is None:
-            return self._weights[:, columns]
-        targets = self._metric[columns] @ self._weights.T
-        solution: FloatArray = np.linalg.solve(self._metric[np.ix_(columns, columns)], targets).astype(np.float64)
-        return solution.T
+def _variables(plan: SparsePlan, model: ColumnModel) -> IndexArray:
+    """For each column of the model the number of its variable, from 0, in the order of their first columns."""
+    if plan.variables is None:
+        return np.arange(model.n_columns)
+    labels = np.array(plan.variables, dtype=np.intp)
+    numbers: IndexArray = np.unique(labels if model.columns is None else labels[model.columns], return_inverse=True)[1]
+    return numbers
 
 
-def _path(model: ColumnModel, k: int) -> tuple[IndexArray, _Weights]:
-    """Columns in the order in which they are kept, and the weights of the first of them."""
+def heaviest_variables(weights: FloatArray, numbers: IndexArray, k: int) -> IndexArray:
+    """The k variables with the heaviest columns, the heaviest first; ``numbers`` are the variables of columns."""
+    ranked = numbers[columns_by_weight(weights)]
+    _, first = np.unique(ranked, return_index=True)
+    variables: IndexArray = ranked[np.sort(first)[:k]]
+    return variables
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ranking:
+    """The columns of each variable, in the order in which variables are kept, and the weights of those that are.
+
+    Weights are as they were fitted, or under a ``metric`` those that predict most alike, given ``covariances``.
+    ``n_clear`` is how many variables come first because of their second moments, where these are nearly all there is.
+    """
+
+    members: tuple[IndexArray, ...]
+    fitted: FloatArray
+    metric: FloatArray | None = None
+    covariances: FloatArray | None = None
+    n_clear: int | None = None
+
+    @property
+    def widths(self) -> IntArray:
+        """How many columns the first variables have, from none to all that were ranked."""
+        return np.cumsum([0, *(columns.size for columns in self.members)])
+
+    def columns(self, k: int) -> IndexArray:
+        """The columns of the first k variables, in increasing order."""
+        return np.sort(np.concatenate((np.zeros(0, dtype=np.intp), *self.members[:k])))
+
+    def weights(self, columns: IndexArray) -> FloatArray:
+        """Weights of these columns alone."""
+        if self.metric is None or self.covariances is None:
+            return self.fitted[:, columns]
+        solution = np.linalg.solve(self.metric[np.ix_(columns, columns)], self.covariances[columns])
+        return np.asarray(solution.T, dtype=np.float64)
+
+
+def _rank(plan: SparsePlan, model: ColumnModel, k: int) -> _Ranking:
+    """The first k variables of a model in the order in which they are kept."""
+    numbers = _variables(plan, model)
     if model.gram is None:
-        order = columns_by_weight(model.weights)
-        return order, _Weights(model, order, None)
+        # Steps are few, so that noise is alike in all weights; a variable has that of its largest.
+        ranked = heaviest_variables(model.weights, numbers, k)
+        by_variable = np.argsort(numbers, kind="stable")
+        ends = np.cumsum(np.bincount(numbers))
+        return _Ranking(tuple(by_variable[ends[j - 1] if j else 0 : ends[j]] for j in ranked), model.weights)
+    members = np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
+    weights, first = identified_weights(model, model.gram, members, plan.problem.n_records)
     metric = _denoised(model.gram, model.n_columns)
-    order = _forward(model.weights, metric, k)
-    return order, _Weights(model, order, metric)
+    covariances = metric @ weights.T
+    order = _forward(metric, covariances, members, first, k)
+    moments = np.maximum(np.diag(model.gram.matrix)[: model.n_columns], 0.0)
+    most = float(moments[first[numbers]].sum()) > TUNING.clear_trace * float(moments.sum())
+    n_clear = min(int(np.count_nonzero(first)), k) if most else None
+    return _Ranking(tuple(members[j] for j in order), model.weights, metric, covariances, n_clear)
 
 
 def _denoised(gram: Gram, n_columns: int) -> FloatArray:
@@ -390,23 +451,70 @@ def _denoised(gram: Gram, n_columns: int) -> FloatArray:
     return denoised
 
 
-def _forward(weights: FloatArray, metric: FloatArray, k: int) -> IndexArray:
-    """Forward selection of the fitted margins: each column explains the most of what the earlier ones do not."""
-    covariances = metric @ weights.T
+def identified_weights(
+    model: ColumnModel, gram: Gram, members: Sequence[IndexArray], n_records: int
+) -> tuple[FloatArray, BoolArray]:
+    """The weights by which variables are ranked, and which of these come first.
+
+    First come those with a second moment in some direction that is clear of its noise and not that of a rare level;
+    other directions within them, such as the sum of a full set of indicators, have no weight. So do those with a column
+    whose weight stands out from what is usual: among all columns, and among those whose second moment is within noise.
+    """
+    weights, matrix = model.weights.copy(), gram.matrix[: model.n_columns, : model.n_columns]
+    moments, sizes = np.diag(matrix), np.abs(weights).sum(axis=0)
+    least = TUNING.clear_moment * gram.deviation + TUNING.rare_level * n_records * (gram.deviation > 0.0)
+    groups = (sizes, sizes[moments <= least], sizes[moments <= gram.deviation])
+    # One or two columns may all have a large weight.
+    usual = max(float(np.median(group)) for group in groups if group.size > 2 or group is sizes)
+    stands_out = sizes > TUNING.clear_weight * usual / TUNING.normal_median
+    first = np.zeros(len(members), dtype=bool)
+    for j, columns in enumerate(members):
+        if columns.size == 1:
+            first[j] = moments[columns[0]] > least or stands_out[columns[0]]
+            continue
+        values, vectors = np.linalg.eigh(matrix[np.ix_(columns, columns)])
+        # The largest eigenvalue of noise alone grows with the number of columns.
+        clear = vectors[:, values > least + gram.deviation * math.sqrt(2.0 * (columns.size - 1))]
+        if clear.size:
+            weights[:, columns] = weights[:, columns] @ clear @ clear.T
+        first[j] = clear.size > 0 or stands_out[columns].any()
+    return weights, first
+
+
+def _forward(
+    metric: FloatArray, covariances: FloatArray, members: Sequence[IndexArray], first: BoolArray, k: int
+) -> list[int]:
+    """Forward selection of fitted margins, given their covariances with all columns, among variables.
+
+    Each explains the most of what the earlier ones do not; variables that are not ``first`` follow those that are.
+    """
     rest, scales = covariances.copy(), np.diag(metric).copy()
+    blocks = {j: metric[np.ix_(columns, columns)] for j, columns in enumerate(members) if columns.size > 1}
+    of_one = np.array([columns[0] for columns in members])
+    least = 1e-12 * np.diag(metric)
     order: list[int] = []
     basis = np.zeros((0, len(metric)))
-    for _ in range(min(k, len(metric))):
-        gains = np.square(rest).sum(axis=1) / np.maximum(scales, 1e-12 * np.diag(metric))
-        gains[order] = -1.0
-        best = int(np.argmax(gains))
+    for _ in range(min(k, len(members))):
+        gains = (np.square(rest).sum(axis=1) / np.maximum(scales, least))[of_one]
+        for j, block in blocks.items():
+            columns = members[j]
+            solved = np.linalg.solve(block + np.diag(least[columns]), rest[columns])
+            gains[j] = float((rest[columns] * solved).sum())
+        left = np.ones(len(members), dtype=bool)
+        left[order] = False
+        best = int(np.argmax(np.where(left & first if (left & first).any() else left, gains, -math.inf)))
         order.append(best)
-        # One step of a Cholesky factorisation takes the column out of all others.
-        row = (metric[best] - basis[:, best] @ basis) / math.sqrt(max(scales[best], 1e-12 * metric[best, best]))
-        basis = np.vstack((basis, row))
-        rest -= np.outer(row, rest[best] / math.sqrt(max(scales[best], 1e-12 * metric[best, best])))
-        scales -= np.square(row)
-    return np.array(order, dtype=np.intp)
+        blocks.pop(best, None)
+        for column in members[best]:
+            # One step of a Cholesky factorisation takes the column out of all others.
+            root = math.sqrt(max(scales[column], least[column]))
+            row = (metric[column] - basis[:, column] @ basis) / root
+            basis = np.vstack((basis, row))
+            rest -= np.outer(row, rest[column] / root)
+            scales -= np.square(row)
+            for j, block in blocks.items():
+                block -= np.outer(row[members[j]], row[members[j]])
+    return order
 
 
 # ---- Weights of a descent shrunk by what its noise is known to have added to them.
@@ -679,9 +787,11 @@ def screen_columns(
 
     Gumbel noise for clipped entries grows with the number of columns kept, Gaussian noise for clipped rows does
     not. Which one is smaller depends on how much of a row the clip of its entries keeps, of which the median is
-    released.
+    released. A variable has the largest correlation of its columns, and all of these are kept.
     """
     strategy, d = plan.strategy, plan.problem.n_features
+    numbers = None if plan.variables is None else np.array(plan.variables, dtype=np.intp)
+    n_choices = d if numbers is None else int(numbers.max()) + 1
     k = strategy.n_screened
     if k is None:
         return None, False
@@ -705,19 +815,23 @@ def screen_columns(
     final = strategy.method == "one-shot"
     if not final and kept < TUNING.few_entries and plan.chooses_n_nonzero:
         # Texts and the like: hardly any column can be told from noise, and many together predict well.
-        k, share, final = min(MOST_CHOSEN, max(d // 2, 1)), TUNING.share_of_many, True
-    elif not final and kept < TUNING.few_entries and d > 3 * more and not gumbel_is_smaller(more):
+        k, share, final = min(MOST_CHOSEN, max(n_choices // 2, 1)), TUNING.share_of_many, True
+    elif not final and kept < TUNING.few_entries and n_choices > 3 * more and not gumbel_is_smaller(more):
         k, share = more, TUNING.share_of_few
     if gumbel_is_smaller(k):
         clipping = _clip_records(plan, None, 1.0, derivative_bound, ONE, target_mean)
         weight = ONE if plan.problem.n_outputs == 1 else 2 * ONE
         correlations = tasks.EntryCorrelationSum(clipping, start, entry)
-        places = releases.largest_correlations(f"{k:,} of {d:,} columns", share, correlations, k, ONE, weight)
-        return np.sort(places), final
+        what = f"{k:,} of {d:,} columns" if numbers is None else f"{k:,} of {n_choices:,} variables"
+        places = releases.largest_correlations(what, share, correlations, k, ONE, weight, numbers)
+        return np.sort(places) if numbers is None else np.flatnonzero(np.isin(numbers, places)), final
     what = f"correlations of {d:,} columns with the target"
     weight, noise = releases.noise(loss, _squared_in_lattice(norm), what, share, plan.problem.n_outputs * d)
     clipping = _clip_records(plan, None, norm, derivative_bound, weight, target_mean)
-    return heaviest_columns(releases.noisy_sums(tasks.CorrelationSum(clipping, start), noise), k), final
+    sums = releases.noisy_sums(tasks.CorrelationSum(clipping, start), noise)
+    if numbers is None:
+        return heaviest_columns(sums, k), final
+    return np.flatnonzero(np.isin(numbers, heaviest_variables(sums, numbers, k))), final
 
 
 def column_centre(plan: SparsePlan, releases: Releases, columns: IndexArray | None, mu: float) -> FloatArray | None:
@@ -808,7 +922,7 @@ class SparseRun:
                 if not model.n_columns:
                     return self._constant(size)
             else:
-                model = choose_columns(model, plan.strategy.n_nonzero)
+                model = choose_columns(plan, model, plan.strategy.n_nonzero)
         comparison = shrinkage_share(plan, self._budget.mu)
         model = descent.run(model, self._budget.remaining - comparison - recalibration, "estimation phase")
         if comparison:

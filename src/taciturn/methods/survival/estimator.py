@@ -137,6 +137,8 @@ class SparseSurvival(SparseModel):
     method: ClassVar[Strategy] = "auto"  # type: ignore[misc]
     row_bound: ClassVar[Auto] = "auto"  # type: ignore[misc]
     fit_intercept: ClassVar[bool] = False  # type: ignore[misc]
+    select: ClassVar[str] = "columns"  # type: ignore[misc]
+    groups: ClassVar[None] = None  # type: ignore[misc]
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""

@@ -43,7 +43,6 @@ class _Tuning:
     enough_for_three: float = 2.0
     gain_per_room: float = 8.0
     most_room: float = 3.0
-    most_stretch: float = 1.25
     whitening_quantile: float = 0.7
     length_grid: tuple[float, float] = (0.02, 20.0)
 

@@ -24,6 +24,7 @@ from taciturn.engines.interface import Source
 from taciturn.losses import SquaredLoss
 from taciturn.methods.descent import one_thread
 from taciturn.methods.inference.algebra import Errors, Noise, Span, Whitening, errors_of, noise_norm
+from taciturn.methods.inference.plan import TUNING as WHITENING
 from taciturn.methods.inference.run import WhitenedEstimate
 from taciturn.methods.inference.whitened import (
     MATRIX_SCALE,
@@ -246,7 +247,7 @@ class _Hazards:
 
     def run(self) -> tuple[WhitenedEstimate, int]:
         """Spend the whole budget."""
-        plan, t = self._plan, TUNING
+        plan, t, of = self._plan, TUNING, WHITENING
         self._start(t.exit_share)
         whitening = Whitening.start(self._width)
         for number in range(1, plan.rounds + 1):
@@ -256,7 +257,7 @@ class _Hazards:
             norm = self._quantile(what, Lengths(self._at, _LOSS), grid, t.whitening_quantile)
             what = f"Gram matrix {number} of {self._width:,} columns, for coordinates"
             gram, deviation = self._gram(what, plan.gram_share, LengthWeighing(norm, plan.room))
-            whitening = whitening.refine(gram, deviation, t.most_stretch)
+            whitening = whitening.refine(gram, deviation, of.most_stretch, of.longest_stretch, of.stretch_doubt)
             self._at = self._coordinates(whitening.matrix)
         self._at = self._coordinates(_centred(whitening.matrix))
         self._contrasts = self._clear_contrasts()

@@ -7,6 +7,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from taciturn_research.arena.reasons import reason_for_size
@@ -158,6 +159,7 @@ PAGE = REPOSITORY / "docs" / "compare-utility.md"
 README = REPOSITORY / "README.md"
 PICTURE = REPOSITORY / "docs" / "compare-utility.svg"
 RESULTS = SUMMARY.with_name("results.md")
+COEFFICIENTS = SUMMARY.with_name("coefficients.md")
 README_MARKS: Marks = ("<!-- peers: begin -->", "<!-- peers: end -->")
 
 # Losses of this ratio have their reasons on the page, whether they are clear or not.
@@ -182,6 +184,7 @@ def parts() -> dict[Path, dict[Marks, str]]:
             table_marks("compare_sets"): by_set(cells),
             table_marks("compare_reasons"): reasons(cells),
             table_marks("compare_paired"): paired(RESULTS.read_text(encoding="utf-8")),
+            table_marks("compare_coefficients"): goals(COEFFICIENTS.read_text(encoding="utf-8")),
         },
         README: {README_MARKS: by_peer(cells, SHORT)},
     }
@@ -250,6 +253,13 @@ def paired(results: str) -> str:
     heads, rule = lines[0], "|" + " --- |" * (lines[0].count("|") - 1)
     # The head is repeated by no other table of the report.
     return "\n".join([heads, rule, *dict.fromkeys(lines[1:])])
+
+
+def goals(study: str) -> str:
+    """The first table of the study of coefficients: a row for each goal."""
+    lines = study.splitlines()
+    first = next(place for place, line in enumerate(lines) if line.startswith("| goal |"))
+    return "\n".join(takewhile(lambda line: line.startswith("|"), lines[first:]))
 
 
 def pictures() -> dict[Path, str]:

@@ -96,7 +96,7 @@ def test_fits_with_noise_lose_next_to_no_deviance(loss, monkeypatch):
     assert excess() < MOST_EXCESS
     # Derivatives clipped near their median move what is estimated.
     monkeypatch.setattr(Descent, "_largest_derivative", lambda descent, rule, size: 0.2 * size)
-    monkeypatch.setattr("taciturn.methods.sparse.run.recalibrates", lambda *facts: False)
+    monkeypatch.setattr("taciturn.methods.sparse.run.recalibration_share", lambda *facts: 0.0)
     assert excess() > MOST_EXCESS
 
 

@@ -106,7 +106,7 @@ def test_the_command_rejects_a_picture_or_a_page_that_says_something_else(tmp_pa
     monkeypatch.setattr(utility, "PAGE", page)
     monkeypatch.setattr(utility, "README", readme)
     monkeypatch.setattr(utility, "PICTURE", picture)
-    names = ("peers", "epsilons", "sets", "reasons", "paired")
+    names = ("peers", "epsilons", "sets", "reasons", "paired", "coefficients")
     page.write_text("\n".join("\n".join(table_marks(f"compare_{name}")) for name in names), encoding="utf-8")
     readme.write_text("no place\n", encoding="utf-8")
     assert main(["utility", "--write"]) == 1

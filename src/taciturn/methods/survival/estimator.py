@@ -12,12 +12,18 @@ from sklearn.utils.validation import check_is_fitted
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import DIFFERENT_LENGTHS, FloatArray, Invalid
-from taciturn.data.records import read_target
+from taciturn.data.records import Outcomes, read_target
 from taciturn.data.survival import FollowUp, SurvivalMap, stated_cuts
 from taciturn.engines.interface import Source, partitionwise
-from taciturn.methods.base import Persons, PublicFacts, warn_of_default_bounds, warn_of_weak_budget
+from taciturn.methods.base import (
+    Persons,
+    PrivateLinearModel,
+    PublicFacts,
+    warn_of_default_bounds,
+    warn_of_weak_budget,
+)
 from taciturn.methods.inference.summary import INFERRED
-from taciturn.methods.options import Auto, NonzeroCount, Strategy
+from taciturn.methods.options import Auto, NonzeroCount, SelectedUnit, Strategy
 from taciturn.methods.sparse.estimator import SparseModel
 from taciturn.methods.survival.curve import PUBLIC_CUTS, SurvivalCurve
 from taciturn.methods.survival.plan import plan_survival
@@ -137,8 +143,12 @@ class SparseSurvival(SparseModel):
     method: ClassVar[Strategy] = "auto"  # type: ignore[misc]
     row_bound: ClassVar[Auto] = "auto"  # type: ignore[misc]
     fit_intercept: ClassVar[bool] = False  # type: ignore[misc]
-    select: ClassVar[str] = "columns"  # type: ignore[misc]
+    select: ClassVar[SelectedUnit] = "columns"  # type: ignore[misc]
+    weight_bound: ClassVar[None] = None  # type: ignore[misc]
     groups: ClassVar[None] = None  # type: ignore[misc]
+
+    # A record has no weight: a weight of hazards has no proof yet.
+    fit = PrivateLinearModel.fit  # type: ignore[assignment]
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
@@ -159,8 +169,12 @@ class SparseSurvival(SparseModel):
     def _target_map(self, facts: PublicFacts) -> SurvivalMap:
         return SurvivalMap(self._cuts[-1])
 
-    def _read(self, X: Any, y: Any, facts: PublicFacts, persons: Persons | None = None) -> Source:
-        return super()._read(X, y.signed() if isinstance(y, FollowUp) else y, facts, persons)
+    def _measures(self, X: Any, sample_weight: Any, exposure: Any) -> None:
+        return None
+
+    def _read(self, X: Any, outcomes: Outcomes, facts: PublicFacts, persons: Persons | None = None) -> Source:
+        y = outcomes.y
+        return super()._read(X, Outcomes(y.signed()) if isinstance(y, FollowUp) else outcomes, facts, persons)
 
     def _plan(self, facts: PublicFacts) -> Any:
         plan = plan_survival(

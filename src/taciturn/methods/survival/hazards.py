@@ -63,14 +63,15 @@ class HazardModel:
         """Expected events of records that are observed to the end, one column per interval."""
         logs = rows.margins(self.coefficients) + self.log_means
         powers: FloatArray = exponential_numpy(np.clip(logs, _LEAST_LOG, _MOST_LOG) - _MOST_LOG)
-        found: FloatArray = np.asarray(powers / exponential_numpy(np.array([-_MOST_LOG])))
+        found: FloatArray = powers / exponential_numpy(np.array([-_MOST_LOG]))
         return found
 
     def observed(self, rows: WhitenedRows) -> FloatArray:
         """Expected events while records are observed."""
         ends = np.asarray(self.cuts)
         shares = exposures(_signed(rows), self.cuts) / (ends - np.concatenate(([0.0], ends[:-1])))
-        return self.full(rows) * shares
+        found: FloatArray = self.full(rows) * shares
+        return found
 
     def derivatives(self, rows: WhitenedRows) -> FloatArray:
         """Expected less observed events, one column per interval."""

@@ -26,7 +26,7 @@ _LEAST_INFORMATION = 40.0
 
 @dataclass(frozen=True, slots=True)
 class _Tuning:
-    """Tuned constants; ``research/coverage`` has the study of the intervals that they give."""
+    """Tuned constants, chosen by the coverage of simulated intervals."""
 
     # ---- shares of the budget: the first hazards, quantiles, coordinates, the matrix of scores
     exit_share: float = 0.04

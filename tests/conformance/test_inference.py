@@ -291,7 +291,7 @@ def test_columns_that_say_nothing_have_no_intervals(kind):
 
 
 def test_a_model_of_nothing_says_so():
-    X, y = data(SparseRegressor, n=100)
+    X, y = data(SparseRegressor, n=40)
     with pytest.warns(WeakBudgetWarning):
         model = make(SparseRegressor, n_nonzero=1, epsilon=1.0, fit_intercept=False).fit(X, y)
     assert not model.support_.any()

@@ -23,6 +23,7 @@ def test_every_class_that_accepts_persons_is_replayed():
     assert set(BY_CLASS) == {
         "SparseRegressor", "SparseClassifier", "HardThresholdRegressor", "HardThresholdClassifier",
         "CorrelationSelector", "BlockVoteSelector", "PrivateScaler", "private_score",
+        "PrivateRandomizedSearch", "private_cross_val_score",
     }  # fmt: skip
 
 

@@ -312,8 +312,8 @@ def test_weights_that_look_at_labels_move_the_estimate():
 
 @pytest.mark.parametrize("broken", ["scores without weights", "no sandwich"])
 def test_errors_without_weights_in_the_sandwich_are_too_large(broken):
-    # The same fits and the same noise, so that a ratio of errors shows.
-    assert np.mean(np.square(weighted_fits(broken))) < 0.75 * np.mean(np.square(weighted_fits("nothing")))
+    # The same fits and the same noise: without the fault the ratio is one. A tenth of the rows is cut.
+    assert np.mean(np.square(weighted_fits(broken))) < 0.85 * np.mean(np.square(weighted_fits("nothing")))
 
 
 def mapped_back(matrix, information, threshold):

@@ -446,13 +446,13 @@ REASONS = {"noise": "is clear of its noise", "far": "the last step .* was long",
 
 @pytest.mark.parametrize("kind", REASONS)
 def test_every_reason_is_written_and_printed(kind):
-    # Columns that are zero, labels that are certain, and a hundred records without an intercept.
+    # Columns that are zero, labels that are certain, and forty records without an intercept.
     if kind == "far":
         model = fitted("classify", certain=True, columns=[0, 1, 5])
     else:
         X, y = np.zeros((6000, 2)), np.zeros(6000)
         if kind == "empty":
-            X, y = RNG_OF_REASONS.uniform(-1, 1, (100, 2)), np.zeros(100)
+            X, y = RNG_OF_REASONS.uniform(-1, 1, (40, 2)), np.zeros(40)
         encoder = TableEncoder(
             bounds=TableBounds(Target("y", -6, 6), {"a": Column("number", -1, 1), "b": Column("number", -1, 1)})
         ).fit(pd.DataFrame(X, columns=["a", "b"]))

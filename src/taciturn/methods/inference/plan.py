@@ -76,7 +76,7 @@ class _Tuning:
     row_quantile: float = 0.8
     large_row_quantile: float = 0.9
     # Of labels, where a rare category or a long tail is in few rows: a lower one would weigh down what these tell.
-    label_row_quantile: float = 0.95
+    label_row_quantile: float = 0.9
     whitening_quantile: float = 0.7
     trace_quantile: float = 0.95
     trace_room: float = 1.3

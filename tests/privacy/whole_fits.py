@@ -132,6 +132,7 @@ WHOLE_FITS = (
     WholeFit("SparseClassifier"),
     WholeFit("SparseRegressor/variables"),
     WholeFit("SparseRegressor/inference", quick_trials=80),
+    WholeFit("SparseSurvival"),
     WholeFit("ObjectivePerturbationRegressor", trials=120),
     WholeFit("ObjectivePerturbationClassifier", trials=120),
     WholeFit("TwoStageRegressor/order", trials=120),

@@ -35,6 +35,8 @@ from .methods.selection.estimator import CorrelationSelector as CorrelationSelec
 from .methods.selection.estimator import KendallSelector as KendallSelector
 from .methods.sparse.estimator import SparseClassifier as SparseClassifier
 from .methods.sparse.estimator import SparseRegressor as SparseRegressor
+from .methods.survival.estimator import SparseSurvival as SparseSurvival
+from .methods.survival.function import private_survival_curve as private_survival_curve
 from .privacy.account import Account as Account
 from .privacy.budget import Budget as Budget
 from .privacy.certificate import Certificate as Certificate

@@ -395,6 +395,39 @@ def draw_square(title: str, shapes: list[Markup], side: float = SIDE) -> Drawing
     return Drawing(title, _MARGIN_LEFT + side + 20.0, _MARGIN + side + 46.0, Markup("".join(shapes)))
 
 
+# --- Survival by time, with its band.
+
+
+def survival_chart(
+    times: Sequence[float], survival: Sequence[float], lower: Sequence[float], upper: Sequence[float], title: str
+) -> Drawing:
+    """Draw the share without an event by time, and its band; a curve ends where it is no number."""
+    end = float(times[-1])
+    edges = [0.0, *(float(time) / end for time in times)]
+
+    def steps(values: Sequence[float]) -> list[str]:
+        """Corners of a function that is known at the ends of intervals, and joined by lines between them."""
+        known = [1.0, *(float(value) for value in values)]
+        return ["{:.2f} {:.2f}".format(*square_point(x, y)) for x, y in zip(edges, known, strict=True) if y == y]
+
+    bottom = _MARGIN + SIDE
+    shapes = []
+    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
+        (left, y), (right, _) = square_point(0.0, share), square_point(1.0, share)
+        shapes.append(element("line", x1=left, x2=right, y1=y, y2=y, class_="grid" if share else "axis"))
+        shapes.append(element("text", f"{share:.0%}", x=left - 7.0, y=y + 4.0, class_="small number"))
+    for time in round_ticks(0.0, end, most=5):
+        x, _ = square_point(time / end, 0.0)
+        shapes.append(element("line", x1=x, x2=x, y1=_MARGIN, y2=bottom, class_="grid" if time else "axis"))
+        shapes.append(element("text", f"{time:g}", x=x, y=bottom + 18.0, class_="small middle"))
+    shapes += [
+        element("text", "time", x=_MARGIN_LEFT + SIDE / 2.0, y=bottom + 38.0, class_="middle"),
+        element("path", d="M" + "L".join(steps(upper) + steps(lower)[::-1]) + "Z", class_="region"),
+        element("path", d="M" + "L".join(steps(survival)), class_="curve"),
+    ]
+    return draw_square(title, shapes)
+
+
 # --- Charts as inline SVG: coefficients as bars, and the posterior beliefs of an attacker as a region.
 
 MOST_BARS = 40
@@ -681,6 +714,12 @@ def inline_drawing(drawing: Drawing, alt: str) -> Markup:
         width=drawing.width,
         height=drawing.height,
     )
+
+
+def standalone_drawing(drawing: Drawing) -> Markup:
+    """Make a drawing that can be a file of its own, with its styles."""
+    body = Markup(element("style", Markup(_STYLE.replace(".taciturn-card svg", "svg"))) + drawing.body)
+    return inline_drawing(replace(drawing, body=body), drawing.title)
 
 
 def _cell(name: str, text: str, place: int, scope: str) -> Markup:

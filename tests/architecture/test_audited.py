@@ -6,17 +6,17 @@ from whole_fits import WHOLE_FITS
 
 import taciturn
 from taciturn import mechanisms
-from taciturn.methods.registry import classes_of
+from taciturn.methods.registry import KINDS, classes_of
 from taciturn_research.attacks import ENTRIES, SampledCase
 from taciturn_research.attacks.entry import Fit
 from taciturn_research.attacks.replays import REPLAYS
-from taciturn_research.attacks.scores import CrossRun, ScoreRun, SearchRun
+from taciturn_research.attacks.scores import CrossRun, CurveRun, ScoreRun, SearchRun
 
-FITTED = classes_of("regressor", "classifier", "selector", "scaler").keys()
-SCORED = {"private_score", "private_cross_val_score"}
+FITTED = classes_of(*KINDS).keys()
+SCORED = {"private_score", "private_cross_val_score", "private_survival_curve"}
 # It fits models of the registry.
 SEARCHES = {"PrivateRandomizedSearch"}
-RUNS = (Fit, ScoreRun, SearchRun, CrossRun)
+RUNS = (Fit, ScoreRun, SearchRun, CrossRun, CurveRun)
 # It has public bounds and adds no noise that could be too small.
 NOISELESS = {"BoundedScaler"}
 
@@ -55,6 +55,6 @@ def test_every_class_has_a_mutant_of_its_whole_fit():
 
 def test_every_class_is_replayed():
     assert {case.name for case in REPLAYS} == FITTED | SCORED | SEARCHES
-    # Scores are released by a function; a second one would have to be listed here.
+    # What functions release; another one would have to be listed here.
     functions = {name for name in taciturn.__all__ if inspect.isfunction(getattr(taciturn, name))}
     assert {name for name in functions if name.startswith("private_")} == SCORED

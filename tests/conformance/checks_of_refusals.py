@@ -168,6 +168,7 @@ BAD = {
     "count_range": ((2.5, 6), (6, 3), (0, 4), 7, (True, 3)),
     "count_share": (0.0, 1.0),
     "coupling": (0.0, -1.0, "tight"),
+    "cuts": ((), (0.0, 1.0), (2.0, 1.0), (1.0, 1.0), (0.5, math.inf), (0.5, math.nan), 3.0, "yearly"),
     "delta": (-0.1, 1.0, math.nan, "small", None),
     "epsilon": (0, -1.0, math.nan, "small", None, True),
     "exposure_bound": (0.0, -1.0, math.nan, math.inf, "long"),

@@ -10,6 +10,7 @@ from checks import check, has, once, refusal
 from every_class import FITTED, data_for, records, released, same, takes_sparse
 
 from taciturn import DataError, ParameterError
+from taciturn.methods.survival.curve import SurvivalCurve
 
 NAMES = ["age", "dose", "gene 1", "gene 2", "weight", "x"]
 METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "transform")
@@ -18,6 +19,13 @@ METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function",
 def dense(result):
     """Numbers of an array, a matrix or a frame."""
     return result.toarray() if sp.issparse(result) else np.asarray(result)
+
+
+def numbers(value):
+    """An attribute as an array: of a curve, the counts that it rests on and everything that it says."""
+    if isinstance(value, SurvivalCurve):
+        return np.column_stack((value.times, value.counts, value.survival, value.lower, value.upper))
+    return value
 
 
 def results(model, X):
@@ -177,7 +185,7 @@ def sparse_tables_are_read_as_dense_ones(entry):
             assert entry.layouts != "bits" or released(model) == released(expected), layout
             assert model.certificate_.events == expected.certificate_.events
             for name in (FITTED | entry.extras) & vars(expected).keys() - {"certificate_", "inference_"}:
-                found, wanted = getattr(model, name), getattr(expected, name)
+                found, wanted = (numbers(getattr(each, name)) for each in (model, expected))
                 assert np.allclose(found, wanted, rtol=1e-6, atol=1e-6, equal_nan=True), (layout, name)
     for layout, convert in SPARSE.items():
         for method, result in results(expected, convert(X)).items():

@@ -15,7 +15,7 @@ from sklearn.base import is_classifier, is_regressor
 
 import taciturn
 from taciturn import published
-from taciturn.methods.registry import classes_of
+from taciturn.methods.registry import KINDS, classes_of
 
 FITTED = frozenset(
     {"coef_", "intercept_", "n_iter_", "n_features_in_", "feature_names_in_", "support_", "certificate_"}
@@ -139,6 +139,7 @@ _HARD = {"n_steps": 3, "n_nonzero": 2, **_GAUSSIAN}
 _SPARSE = {"n_nonzero": 2, "weight_bound": 10.0, **_GAUSSIAN}
 _OBJECTIVE = {"layouts": "close", **_GAUSSIAN}
 _BOUNDS = frozenset({"lower_", "upper_"})
+_HAZARDS = frozenset({"baseline_hazard_", "cuts_", "survival_curve_"})
 _ERRORS = frozenset(
     {
         *("coef_std_error_", "coef_interval_", "coef_p_value_"),
@@ -184,6 +185,18 @@ _PROVED = (
         needs_records=True,
         **_SPARSE,
     ),
+    _entry(taciturn.SparseSurvival, cuts=(0.2, 0.5, 1.0), extras=_HAZARDS, **_GAUSSIAN),
+    _entry(
+        taciturn.SparseSurvival,
+        "inference",
+        inference=True,
+        epsilon=20.0,
+        cuts=(0.5, 1.0),
+        columns=(0,),
+        extras=_HAZARDS | _ERRORS,
+        needs_records=True,
+        **_GAUSSIAN,
+    ),
     *_both(taciturn.SparsifiedRegressor, taciturn.SparsifiedClassifier, n_nonzero=2, **_FRANK_WOLFE),
     _entry(taciturn.SparsifiedRegressor, "counted", n_nonzero="private-count", count_range=(1, 4), **_FRANK_WOLFE),
     *_both(taciturn.TwoStageRegressor, taciturn.TwoStageClassifier, n_nonzero=2, n_blocks=4, **_OBJECTIVE),
@@ -226,7 +239,7 @@ def entry_of(kind):
 def all_entries():
     """Every setting of every class, those of the registry that are not listed above included."""
     listed = {entry.kind.__name__ for entry in _PROVED}
-    found = classes_of("regressor", "classifier", "selector", "scaler")
+    found = classes_of(*KINDS)
     more = (entry_of(kind) for name, kind in found.items() if name not in listed)
     return (*_PROVED, *more, *_PUBLISHED)
 

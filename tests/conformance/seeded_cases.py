@@ -223,6 +223,19 @@ PROVED = {
         ),
         ({"n_nonzero": 4, "coef_bound": 1.0}, {"n_nonzero": 3, "row_bound": 3.0, "mechanism": "peeling"}),
     ),
+    "SparseSurvival": _ten(
+        {"cuts": (0.2, 0.5, 1.0)},
+        {"cuts": (0.5,)},
+        {"cuts": (1.0, 2.0, 5.0), "columns": (1, 4)},
+        {"cuts": (0.2, 0.5, 1.0), "inference": True, "epsilon": 20.0, "columns": (1, 4)},
+        {"cuts": (0.1, 1.0)},
+        {"cuts": (0.2, 0.5, 1.0)},
+        {"cuts": (1.0, 2.0, 5.0), "inference": True},
+        {"cuts": (0.3, 0.9)},
+        {"cuts": (1.0, 2.0, 5.0), "columns": (1,), "inference": True, "epsilon": 20.0},
+        {"cuts": (0.5, 4.0)},
+        without=("y_bounds", "fit_intercept"),
+    ),
     "SparseRegressor": _plain_and_in_units(
         (
             {"n_nonzero": 4},

@@ -48,6 +48,7 @@ KERNELS = {
 
 _ATTRIBUTES = (
     *("coef_", "intercept_", "support_", "n_iter_", "classes_", "count_", "loss_curve_", "lower_", "upper_"),
+    *("baseline_hazard_", "cuts_"),
     *("coef_std_error_", "coef_interval_", "coef_p_value_"),
 )
 # Five rows to predict or to transform, good ones in every table.

@@ -19,7 +19,7 @@ from taciturn.audit import AuditResult
 from taciturn.core.rng import Stream
 from taciturn.methods.frank_wolfe import run as frank_wolfe_run
 from taciturn.methods.frank_wolfe.run import FrankWolfeProblem
-from taciturn.methods.registry import classes_of
+from taciturn.methods.registry import KINDS, classes_of
 from taciturn.methods.screening import run as screening_run
 from taciturn.methods.search.estimator import PrivateRandomizedSearch
 from taciturn.privacy import mechanisms
@@ -58,7 +58,7 @@ def less_noise(times: int) -> Iterator[None]:
 @contextmanager
 def a_twentieth_of_the_noise(subject: str) -> Iterator[None]:
     """A context in which the public ``fit`` of a class, or a public function, draws a twentieth of its noise."""
-    kinds = classes_of("regressor", "classifier", "selector", "scaler")
+    kinds = classes_of(*KINDS)
     kinds["PrivateRandomizedSearch"] = PrivateRandomizedSearch
     # The catalogue has functions under names of its own.
     owner, name = (kinds[subject], "fit") if subject in kinds else (scores, subject)
@@ -132,6 +132,7 @@ WHOLE_FITS = (
     WholeFit("SparseClassifier"),
     WholeFit("SparseRegressor/variables"),
     WholeFit("SparseRegressor/inference", quick_trials=80),
+    WholeFit("SparseSurvival"),
     WholeFit("ObjectivePerturbationRegressor", trials=120),
     WholeFit("ObjectivePerturbationClassifier", trials=120),
     WholeFit("TwoStageRegressor/order", trials=120),
@@ -139,6 +140,7 @@ WHOLE_FITS = (
     WholeFit("ADMMClassifier/l1", trials=120),
     WholeFit("private_score/sampled", trials=120),
     WholeFit("private_score/all", trials=120),
+    WholeFit("private_survival_curve", trials=120),
     WholeFit("PrivateRandomizedSearch", trials=400, quick_trials=120),
     WholeFit("private_cross_val_score", trials=200, quick_trials=120),
     WholeFit("CorrelationSelector/persons-order"),
@@ -154,7 +156,7 @@ WHOLE_FITS = (
 def all_whole_fits() -> tuple[WholeFit, ...]:
     """These, and an attack on each model and selector of the registry that has none."""
     listed = {each.subject for each in WHOLE_FITS}
-    unlisted = {entry.subject for entry in all_entries()} & classes_of("regressor", "classifier", "selector").keys()
+    unlisted = {entry.subject for entry in all_entries()} & (classes_of(*KINDS).keys() - classes_of("scaler").keys())
     return (*WHOLE_FITS, *(WholeFit(name) for name in sorted(unlisted - listed)))
 
 

@@ -334,7 +334,8 @@ def outcome_counts(unit: int, norm: Norm, relation: str) -> Sensitivity:
     r"""``unit`` times the numbers of records in the cells of a public partition, by class and prediction.
 
     Cells are pairs of a class and of right or wrong, or of a class and a bin of the prediction, or of a bin of the
-    target and one of the error (``data.prediction_cells``).
+    target and one of the error (``data.prediction_cells``), or of an interval and a way to leave observation in it
+    (``data.survival``).
 
     *Statement.* ``unit`` in every norm under zero-out and add-remove; under replace-one ``2 unit`` in l1,
     ``sqrt(2) unit`` in l2 and ``unit`` in linf.
@@ -656,6 +657,12 @@ def jointly_clipped_sum(product_bound: int, relation: str) -> Sensitivity:
     *Proof.* A record's term is the matrix :math:`r_i x_i^\top`, whose Frobenius norm is the product of the two norms;
     then :func:`record_sum`. Attained by a record whose derivative is clipped, but for rounding.
 
+    *Hazards.* The vector of a record is the sum of ``r_j t_j`` over the intervals j of follow-up, with as many terms
+    for every record and zeros where it is not observed. It is not a number times a row, so that to cut its parts can
+    lengthen it: it is rounded to integers as a whole, and one whose squared norm is not at most ``S**2`` (less 2**-40
+    of it, for sums of squares in doubles) becomes zero. Its weight is a function of the row and of released numbers. If
+    it were expanded into a row for each interval, the record would add as many vectors of norm S as it is observed.
+
     *Persons.* On the m rows of a person ``||r_i|| <= min(W // m, isqrt(S**2 // (m**2 N_i)))``, where N is the squared
     norm of the row and W the integer for a derivative at its bound, so that ``||r_i|| ||x_i|| <= S / m``. Vectors of
     norm at most S are summed over the person's rows, divided by m and cut towards zero.
@@ -673,6 +680,10 @@ def gram_matrix(row_squared: int, relation: str) -> Sensitivity:
     (a^2 + 1/2) \|A\|_F^2`. Zero-out and add-remove: :math:`A = x x^\top`, of Frobenius norm :math:`\|x\|^2 \le Q`.
     Replace-one: :math:`\|x x^\top - z z^\top\|_F^2 = \|x\|^4 + \|z\|^4 - 2 (x \cdot z)^2 \le 2 Q^2`, attained by
     orthogonal rows. The factor 1 + 2**-50 covers the rounding of the roots.
+
+    *Hazards.* A record adds :math:`\sum_j v_j v_j^\top` with one integer vector for each interval of follow-up and
+    :math:`\sum_j \|v_j\|^2 \le Q`, which is checked in integers; else it adds nothing. That is a positive semidefinite
+    matrix with a trace of at most Q, as the one of a person below.
 
     *Persons.* The m rows of a person are divided by the root of m and cut to integers *before* they are multiplied, so
     that :math:`\sum_k \|x_k\|^2 \le Q` in integers, and the person adds :math:`A = \sum_k x_k x_k^\top`, positive

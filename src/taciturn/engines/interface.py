@@ -42,6 +42,7 @@ from taciturn.data.records import (
     public_labels,
     read_part,
 )
+from taciturn.data.survival import SurvivalMap
 from taciturn.data.target import LabelMap, NumberMap
 
 # ---- What a source is: a table in partitions that answers with exact integer sums over its records.
@@ -385,7 +386,7 @@ class BlockBuilder:
         Public bound on every entry; infinity for features in their own units.
     invalid : {"raise", "null"}
         Whether a record that is not admissible is refused, or null.
-    target : NumberMap, LabelMap or None
+    target : NumberMap, LabelMap, SurvivalMap or None
         Maps the targets; None for tables without one, whose blocks hold zeros.
     numeric, sparse : bool
         Whether targets are read as numbers, not as whatever labels they are, and whether partitions may be sparse.
@@ -401,7 +402,7 @@ class BlockBuilder:
 
     x_bound: float
     invalid: str
-    target: NumberMap | LabelMap | None
+    target: NumberMap | LabelMap | SurvivalMap | None
     numeric: bool
     sparse: bool = True
     truth_values: bool = False

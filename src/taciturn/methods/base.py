@@ -63,6 +63,7 @@ from taciturn.data.records import (
     table_shape,
 )
 from taciturn.data.sensitivity import MOST_PRIVATE_ROWS, Relation, check_public_count, check_relation, public_rows
+from taciturn.data.survival import SurvivalMap
 from taciturn.data.target import DEFAULT_X_BOUND, LabelMap, NumberMap, check_classes, numeric_target, stated_y_bounds
 from taciturn.engines.interface import (
     ONE_PARTITION,
@@ -98,6 +99,8 @@ _DEFAULTS = {
     "weight_bound": "the public bound on weights, so that they are trimmed to [0, 1]; give weight_bound",
     "y_bounds": "the public range of the target, so that targets and predictions are clipped to [-1, 1]; give "
     "y_bounds=(low, high)",
+    "cuts": "the public times at which intervals end, so that they are tenths of (0, 1]; give cuts in the unit of your "
+    "times",
 }
 
 
@@ -1213,8 +1216,8 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
         """What a mapped target of 1 is in the units of y: half the width of ``y_bounds``, 1 for labels."""
         return 1.0
 
-    def _target_map(self, facts: PublicFacts) -> NumberMap | LabelMap:
-        """What gives records lattice numbers or class codes for targets."""
+    def _target_map(self, facts: PublicFacts) -> NumberMap | LabelMap | SurvivalMap:
+        """What gives records lattice numbers, class codes or signed times for targets."""
         raise NotImplementedError
 
     def _run(self, plan: Any, source: Any, stream: Stream) -> Any:

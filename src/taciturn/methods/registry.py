@@ -17,12 +17,19 @@ class Method:
     classifier: str = ""
     selector: str = ""
     scaler: str = ""
+    survival: str = ""
 
     def load(self, kind: str) -> Any:
-        """Return the class for ``"regressor"``, ``"classifier"``, ``"selector"`` or ``"scaler"``, or None."""
+        """Return the class for a kind: ``"regressor"``, ``"classifier"``, ``"selector"``, ``"scaler"``, ``"survival"``.
+
+        None if there is none.
+        """
         own = getattr(self, kind)
         return getattr(import_module(self.module), own) if own else None
 
+
+KINDS = ("regressor", "classifier", "selector", "scaler", "survival")
+"""What classes do."""
 
 _HERE = "taciturn.methods"
 
@@ -45,6 +52,7 @@ METHODS = [
     Method("kendall", f"{_HERE}.selection.estimator", selector="KendallSelector"),
     Method("bounded", f"{_HERE}.scaling.estimator", scaler="BoundedScaler"),
     Method("private", f"{_HERE}.scaling.estimator", scaler="PrivateScaler"),
+    Method("hazards", f"{_HERE}.survival.estimator", survival="SparseSurvival"),
 ]
 
 
@@ -66,6 +74,6 @@ def classes_of(*kinds: str) -> dict[str, Any]:
 
 def list_accepting(refusal: str) -> str:
     """Names, for a sentence, of the classes whose reason against something, such as ``persons_refused``, is None."""
-    classes = classes_of("regressor", "classifier", "selector", "scaler")
+    classes = classes_of(*KINDS)
     *names, last = [name for name, kind in classes.items() if getattr(kind, refusal, "none stated") is None]
     return f"{', '.join(names)} or {last}"

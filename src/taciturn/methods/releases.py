@@ -365,6 +365,8 @@ class Releases:
     def counts(self, what: str, share: float, cells: Callable[[int], Task], n_cells: int) -> tuple[FloatArray, float]:
         """Numbers of records in cells, each record in one, and their noise's deviation; ``cells`` is given the unit."""
         multiplier = self._budget.gaussian(what, share, distance=n_cells * DISTANCE_PER_VALUE)
+        if not self._budget.private:
+            return self._noisy(self._source.total(cells(1)), None, "counts"), 0.0
         unit, noise = vector_noise(cell_counts, self._relation, multiplier)
         return self._noisy(self._source.total(cells(unit)), noise, "counts") / unit, _deviation(noise) / unit
 

@@ -11,9 +11,9 @@ from sklearn.base import clone
 
 import taciturn.published
 from taciturn import CorrelationSelector, SparseRegressor
-from taciturn.methods.registry import classes_of
+from taciturn.methods.registry import KINDS, classes_of
 
-CLASSES = classes_of("regressor", "classifier", "selector", "scaler") | {
+CLASSES = classes_of(*KINDS) | {
     f"published.{name}": getattr(taciturn.published, name) for name in taciturn.published.__all__
 }
 X = np.random.default_rng(0).uniform(-1.0, 1.0, (400, 3))

@@ -12,10 +12,10 @@ import pytest
 
 import taciturn
 import taciturn.published
-from taciturn.methods.registry import classes_of
+from taciturn.methods.registry import KINDS, classes_of
 
 ROOT = Path(taciturn.__file__).parents[1]
-CLASSES = classes_of("regressor", "classifier", "selector", "scaler") | {
+CLASSES = classes_of(*KINDS) | {
     f"published.{name}": getattr(taciturn.published, name) for name in taciturn.published.__all__
 }
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from taciturn.accounting import Budget
 from taciturn.audit.engine import Pair
 from taciturn.losses import HuberLoss, SquaredLoss
@@ -29,6 +31,7 @@ from taciturn.methods.schedule import Problem
 from taciturn.methods.screening.estimator import ScreenedClassifier, ScreenedRegressor
 from taciturn.methods.sparse.estimator import SparseClassifier, SparseRegressor
 from taciturn.methods.sparse.plan import METHODS
+from taciturn.methods.survival.estimator import SparseSurvival
 from taciturn_research.attacks.entry import Entry, ExactCase, Fit, SampledCase, case_of_fit, exact_case_of_fit
 from taciturn_research.attacks.laws import FrankWolfeLaw
 from taciturn_research.attacks.mechanisms import GAUSSIAN_DELTA
@@ -171,6 +174,20 @@ def _against_many(epsilon: float) -> Pair:
 
 def _one_more_label(epsilon: float) -> Pair:
     return balanced_labels(math.ceil(300.0 / epsilon), 2, 1, _CLASSIFICATION)
+
+
+def _hazards(kind: type, own: dict[str, Any], epsilon: float) -> SampledCase:
+    # One interval: a score is as long as it can be where an event comes at once, and where few rows are not zero it
+    # has nearly all of its length in the feature. So many records that information is clear of its noise, with the same
+    # times for every row: the hazard ratio is one.
+    n_each = math.ceil(75.0 / epsilon)
+    X = np.tile(np.repeat([1.0, -1.0, 0.0], [1, 1, 8]), 2 * n_each)[:, None]
+    y = np.tile(np.repeat([0.5, -1.0], 10), n_each)
+    first, second = ((np.append(X, [[row]], axis=0), np.append(y, 1e-6)) for row in (1.0, -1.0))
+    words = f"One record has its event at once, in one or the other of two groups alike, of {y.size + 1:,} records"
+    pair = Pair(first, second, "replace-one", words)
+    model = kind(epsilon=epsilon, relation=pair.relation, x_bound=1.0, cuts=(1.0,), **(_GAUSSIAN | own))
+    return case_of_fit(model, pair, _SLOW_TRIALS, event="gaussian")
 
 
 # ------------------------------------------------------------------ perturbed objectives
@@ -376,6 +393,8 @@ ESTIMATORS = (
         )
         for method in METHODS[1:]
     ),
+    _entry(SparseSurvival, "", "three steps", _hazards, {}),
+    _entry(SparseSurvival, "inference", "an estimate with errors", _hazards, {"inference": True}),
 )
 """Every estimator."""
 

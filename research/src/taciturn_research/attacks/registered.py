@@ -19,6 +19,7 @@ _TRIALS = 2_000
 _PAIRS: dict[str, tuple[str, Callable[[], Pair]]] = {
     "regressor": ("estimator", lambda: lone_record((0.6, 0.8), 10, "add-remove")),
     "classifier": ("estimator", lambda: lone_record((0.6, 0.8), 10, "zero-out", labelled=True)),
+    "survival": ("estimator", lambda: lone_record((0.6, 0.8), 10, "add-remove")),
     "selector": ("selector", lambda: near_tie(1.0, 3, "add-remove")),
 }
 """For each kind of class what the catalogue calls it, and neighbours that are hard to protect."""

@@ -40,6 +40,8 @@ from taciturn.methods.search.estimator import PrivateRandomizedSearch
 from taciturn.methods.selection.estimator import BlockVoteSelector, CorrelationSelector, KendallSelector
 from taciturn.methods.selection.plan import TOP_K_MECHANISMS
 from taciturn.methods.sparse.estimator import SparseClassifier, SparseRegressor
+from taciturn.methods.survival.estimator import SparseSurvival
+from taciturn.methods.survival.function import private_survival_curve
 from taciturn.tables import TableEncoder
 from taciturn_research.attacks.random_tables import neighbouring_persons, neighbouring_tables, with_odd_cells
 from taciturn_research.attacks.registered import unlisted_classes
@@ -101,6 +103,9 @@ class ReplayCase:
             given["n_public"] = int(rng.choice([n_rows, n_rows + 7]))
         if relation == "zero-out" and n_classes == 0:
             given["invalid"] = "null"
+        if self.subject is private_survival_curve:
+            first, second = ({**self.own, **_common(given), **_followed(each["y"])} for each in (first, second))
+            return self.subject, first, second
         if self.subject in (PrivateRandomizedSearch, private_cross_val_score):
             return self._of_trials(given, n_classes, first, second)
         if not inspect.isclass(self.subject):
@@ -142,6 +147,16 @@ def replays_of(case: ReplayCase, sizes: Sizes, *, repeats: int, seed: int) -> It
     for _ in range(repeats):
         for relation in RELATIONS:
             yield case.try_once(relation, sizes, rng)
+
+
+def _common(given: dict[str, Any]) -> dict[str, Any]:
+    """What a function without a table takes."""
+    return {name: value for name, value in given.items() if name in ("relation", "invalid")}
+
+
+def _followed(y: Any) -> Table:
+    """Numbers as times under observation, with events where they are positive."""
+    return {"time": np.abs(y), "event": y > 0.0}
 
 
 def _dense(X: Any) -> Any:
@@ -369,9 +384,18 @@ REPLAYS = (
         for tail in (0.1, 0.4)
     ),
     ReplayCase(BoundedScaler, _NUMBERS, {"lower": -1.0, "upper": 1.0}),
+    *(
+        ReplayCase(SparseSurvival, _NUMBERS, {"epsilon": 20.0} | own, widest=12)
+        for own in ({"cuts": (0.1, 0.4, 1.0)}, {"cuts": (0.5,)}, {"x_bound": 0.3, "cuts": (0.05, 0.1)})
+    ),
+    *(
+        ReplayCase(SparseSurvival, _NUMBERS, _ERRORS | {"cuts": (0.2, 1.0)} | own, fewest=_CLEAR, widest=9)
+        for own in ({}, {"columns": (0,)})
+    ),
     *(ReplayCase(private_score, _LABELS, {"metric": name}) for name in ("accuracy", "balanced accuracy")),
     *(ReplayCase(private_score, _NUMBERS, {"metric": f"mean {name} error"}) for name in ("squared", "absolute")),
     *(ReplayCase(private_score, _ANY, {"metric": "all", "delta": delta}) for delta in (0.0, 0.3)),
+    *(ReplayCase(private_survival_curve, _NUMBERS, {"cuts": (0.1, 0.3, 0.5), "delta": delta}) for delta in (0.0, 0.3)),
     *(
         ReplayCase(subject, targets, own, fewest=5, dealt=True)
         for subject, own in (
@@ -383,7 +407,7 @@ REPLAYS = (
 )
 """Every class and function that reads private data, in several settings."""
 
-_TARGETS = {"regressor": _NUMBERS, "classifier": _BINARY, "selector": _ANY, "scaler": _NUMBERS}
+_TARGETS = {"regressor": _NUMBERS, "survival": _NUMBERS, "classifier": _BINARY, "selector": _ANY, "scaler": _NUMBERS}
 
 
 def all_replays() -> tuple[ReplayCase, ...]:

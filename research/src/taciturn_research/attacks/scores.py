@@ -10,11 +10,14 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from taciturn.accounting import Budget
 from taciturn.audit.engine import Pair
+from taciturn.data.sensitivity import Relation
 from taciturn.methods.hard_threshold.estimator import HardThresholdClassifier
 from taciturn.methods.scores.cross_validation import CrossValidation, private_cross_val_score
 from taciturn.methods.scores.function import ModelScore, PrivateScore, private_score
 from taciturn.methods.scores.plan import ScorePlan, plan_score
 from taciturn.methods.search.estimator import PrivateRandomizedSearch
+from taciturn.methods.survival.curve import SurvivalCurve
+from taciturn.methods.survival.function import private_survival_curve
 from taciturn.privacy.certificate import Certificate
 from taciturn_research.attacks.entry import Entry, ExactCase, SampledCase, quiet
 from taciturn_research.attacks.laws import Law, law_of
@@ -24,6 +27,7 @@ Table = tuple[np.ndarray, np.ndarray]
 
 _TRIALS = 3_000
 _N_OTHERS = 6
+_CUTS = (1.0, 2.0, 3.0)
 _DELTA = 1e-3
 
 
@@ -77,6 +81,33 @@ class AccuracyLaw:
         return values
 
 
+@dataclass(frozen=True, slots=True)
+class CurveRun:
+    """A private survival curve: signed times, negative without an event, with the plan of the curve."""
+
+    epsilon: float
+    relation: Relation
+
+    def release(self, data: np.ndarray, random_state: int) -> SurvivalCurve:
+        """Count the records."""
+        return private_survival_curve(
+            np.abs(data),
+            data > 0.0,
+            cuts=_CUTS,
+            epsilon=self.epsilon,
+            relation=self.relation,
+            random_state=random_state,
+        )
+
+    def __call__(self, data: np.ndarray, random_state: int) -> np.ndarray:
+        """The released counts."""
+        return self.release(data, random_state).counts.ravel()
+
+    def certificate(self, pair: Pair) -> Certificate:
+        """Certificate of the curve."""
+        return self.release(pair.first, 0).certificate_
+
+
 def _accuracy_law(epsilon: float) -> ExactCase:
     # The model predicts the differing record correctly, and all others wrongly.
     pair = mislabelled_record(_N_OTHERS, "zero-out")
@@ -99,6 +130,16 @@ def _all_measures(epsilon: float) -> SampledCase:
     pair = mislabelled_record(_N_OTHERS, "zero-out")
     model = DummyClassifier(strategy="constant", constant=0).fit([[0.0], [0.0]], [0, 1])
     run = ScoreRun(model, epsilon, pair.relation, "all")
+    claim = run.certificate(pair)
+    return SampledCase(run, pair, claim.delta, claim.epsilon, "auto", _TRIALS)
+
+
+def _survival_curve(epsilon: float) -> SampledCase:
+    # One record leaves the last interval for the first: every number at risk moves.
+    others = np.array([0.5, -0.5, 1.5, -1.5, 2.5, -3.0])
+    words = "A record has its event in the first interval instead of the last one"
+    pair = Pair(np.append(others, 2.5), np.append(others, 0.5), "replace-one", words)
+    run = CurveRun(epsilon, "replace-one")
     claim = run.certificate(pair)
     return SampledCase(run, pair, claim.delta, claim.epsilon, "auto", _TRIALS)
 
@@ -170,6 +211,7 @@ SCORES = (
     Entry("private_score/exact", "score", "law of an accuracy", _accuracy_law),
     Entry("private_score/sampled", "score", "a mean squared error", _squared_error),
     Entry("private_score/all", "score", "the histogram of all measures", _all_measures),
+    Entry("private_survival_curve", "score", "numbers of records by interval and way of exit", _survival_curve),
     Entry("PrivateRandomizedSearch", "score", "the best of a random number of trials", _search),
     Entry("private_cross_val_score", "score", "scores of two folds", _cross_validation),
 )

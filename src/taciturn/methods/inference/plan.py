@@ -270,6 +270,11 @@ class InferencePlan:
         return n_outputs - 1 if n_outputs > 1 else 1
 
     @property
+    def intercept(self) -> bool:
+        """Whether there is one."""
+        return self.start.problem.intercept
+
+    @property
     def conditions(self) -> str:
         """What the coverage of intervals rests on, besides many records; the guarantee of privacy does not."""
         if self.start.log_link:

@@ -7,7 +7,7 @@ import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -20,8 +20,8 @@ from taciturn.core.errors import ParameterError, visible
 from taciturn.core.validation import BoolArray, FloatArray, IndexArray
 from taciturn.data.sensitivity import Relation
 from taciturn.methods.families import FAMILIES, Family
-from taciturn.methods.inference.plan import InferencePlan
-from taciturn.methods.inference.run import InferenceResult
+from taciturn.methods.inference.run import WhitenedEstimate
+from taciturn.privacy.budget import Budget
 from taciturn.privacy.certificate import Certificate
 
 # ---- Standard errors, intervals and p-values of a fitted model, in the user's units.
@@ -146,11 +146,47 @@ _REASONS = {
 }
 
 
+class EstimationPlan(Protocol):
+    """What is public about an estimation."""
+
+    @property
+    def budget(self) -> Budget:
+        """What everything together may cost."""
+
+    @property
+    def n_outputs(self) -> int:
+        """Rows of coefficients that are estimated."""
+
+    @property
+    def intercept(self) -> bool:
+        """Whether the last coefficient of a row is that of a constant."""
+
+    @property
+    def n_step_rows(self) -> int:
+        """The public number of records that estimate."""
+
+    @property
+    def split(self) -> bool:
+        """Whether other records chose the columns."""
+
+
+class EstimationResult(Protocol):
+    """What an estimation released."""
+
+    @property
+    def columns(self) -> IndexArray:
+        """The features of the model."""
+
+    @property
+    def estimate(self) -> WhitenedEstimate:
+        """The coefficients of these, and what is known of their errors."""
+
+
 def infer(
-    plan: InferencePlan, outcome: InferenceResult, scale: float, intercept_scale: float, confidence_level: float
+    plan: EstimationPlan, outcome: EstimationResult, scale: float, intercept_scale: float, confidence_level: float
 ) -> Inference:
     """The standard errors of a fit, given what one mapped unit is for coefficients and for the intercept."""
-    estimate, n_columns, intercept = outcome.estimate, outcome.columns.size, plan.start.problem.intercept
+    estimate, n_columns, intercept = outcome.estimate, outcome.columns.size, plan.intercept
     shape = plan.n_outputs, n_columns + 1
     units = np.full(n_columns + 1, scale)
     units[-1] = intercept_scale
@@ -573,7 +609,7 @@ class InferringModel:
     inference_: Inference
 
     def _set_inference(
-        self, plan: InferencePlan, outcome: InferenceResult, scale: float, intercept_scale: float
+        self, plan: EstimationPlan, outcome: EstimationResult, scale: float, intercept_scale: float
     ) -> None:
         """Set the fitted errors."""
         self.inference_ = infer(plan, outcome, scale, intercept_scale, float(self.confidence_level))

@@ -550,7 +550,7 @@ class InformationSum(WhitenedTask):
         size, directions = self.model.n_outputs * self.at.width, self.model.directions
         total = np.zeros((size, size), dtype=np.int64)
         for rows in self.pieces(block, self.model.n_outputs * len(directions)):
-            scales = _scale(self.row_squared, size * len(directions) * rows.counts)
+            scales = integer_scale(self.row_squared, size * len(directions) * rows.counts)
             scales = scales * (rows.present * (self.at.unit / math.sqrt(self.trace)))
             shares = rows.spread(self.weighing.weights(rows)) / rows.counts
             roots = np.sqrt(self.model.curvatures(rows) * shares[:, None]) * scales[:, None]
@@ -566,7 +566,7 @@ class InformationSum(WhitenedTask):
             # Only measures beyond all reason could get here; the bound must not rest on that.
             kept = squares <= self.row_squared
             for vector in vectors:
-                total += _gram(vector[kept], self.row_squared)
+                total += add_outer_products(vector[kept], self.row_squared)
         return total
 
 
@@ -617,8 +617,8 @@ class ScoreProducts(_ScoreTask):
         """The sum over the records of a block."""
         size = self.model.n_outputs * self.at.width
         total = np.zeros((size, size), dtype=np.int64)
-        for vectors in self.scores(block, float(_scale(self.row_squared, size)), self.row_squared):
-            total += _gram(vectors, self.row_squared)
+        for vectors in self.scores(block, float(integer_scale(self.row_squared, size)), self.row_squared):
+            total += add_outer_products(vectors, self.row_squared)
         return total
 
 
@@ -646,13 +646,13 @@ class ClippedSquares(WhitenedTask):
         return total
 
 
-def _scale(row_squared: int, n_entries: FloatArray | float) -> FloatArray:
+def integer_scale(row_squared: int, n_entries: FloatArray | float) -> FloatArray:
     """What stands for a bound on vectors: with what rounding adds to so many entries, squares are within a bound."""
     root = math.sqrt(row_squared)
     return np.clip(root - 0.5 * np.sqrt(np.asarray(n_entries, dtype=np.float64)), 0.0, MATRIX_SCALE * root)
 
 
-def _gram(vectors: FloatArray, row_squared: int) -> IntArray:
+def add_outer_products(vectors: FloatArray, row_squared: int) -> IntArray:
     """The Gram matrix of integer rows whose squared norms are within a bound, exactly."""
     width = vectors.shape[1]
     total = np.zeros((width, width), dtype=np.int64)

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -70,7 +70,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
     row_bound: float | Auto
     weight_bound: float | None
 
-    persons_refused = None
+    persons_refused: ClassVar[str | None] = None
     partitions_refused = None
 
     def check_parameters(self) -> None:

@@ -1,0 +1,1 @@
+"""Survival: curves, and hazards that are constant between public cuts."""

@@ -291,9 +291,8 @@ def test_columns_that_say_nothing_have_no_intervals(kind):
 
 
 def test_a_model_of_nothing_says_so():
-    X, y = data(SparseRegressor, n=40)
-    with pytest.warns(WeakBudgetWarning):
-        model = make(SparseRegressor, n_nonzero=1, epsilon=1.0, fit_intercept=False).fit(X, y)
+    X, y = data(SparseRegressor)
+    model = make(SparseRegressor, n_nonzero="auto", epsilon=1.0, fit_intercept=False).fit(X, np.zeros_like(y))
     assert not model.support_.any()
     assert model.inference_.reason == "no column was chosen and there is no intercept."
     assert model.inference_.std_error.shape == (1, 1)

@@ -446,23 +446,24 @@ REASONS = {"noise": "is clear of its noise", "far": "the last step .* was long",
 
 @pytest.mark.parametrize("kind", REASONS)
 def test_every_reason_is_written_and_printed(kind):
-    # Columns that are zero, labels that are certain, and forty records without an intercept.
+    # Columns that are zero, labels that are certain, and a target of zeros without an intercept.
     if kind == "far":
         model = fitted("classify", certain=True, columns=[0, 1, 5])
     else:
-        X, y = np.zeros((6000, 2)), np.zeros(6000)
+        X, y = np.zeros((6000, 5)), np.zeros(6000)
         if kind == "empty":
-            X, y = RNG_OF_REASONS.uniform(-1, 1, (40, 2)), np.zeros(40)
+            X = RNG_OF_REASONS.uniform(-1, 1, (6000, 5))
+        names = list("abcde")
         encoder = TableEncoder(
-            bounds=TableBounds(Target("y", -6, 6), {"a": Column("number", -1, 1), "b": Column("number", -1, 1)})
-        ).fit(pd.DataFrame(X, columns=["a", "b"]))
-        settings = {"columns": [0, 1]} if kind == "noise" else {"n_nonzero": 1}
+            bounds=TableBounds(Target("y", -6, 6), {name: Column("number", -1, 1) for name in names})
+        ).fit(pd.DataFrame(X, columns=names))
+        settings = {"columns": [0, 1]} if kind == "noise" else {"n_nonzero": "auto"}
         estimator = taciturn.SparseRegressor(
             inference=True, fit_intercept=False, y_bounds=(-6, 6), random_state=0, **settings
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", taciturn.WeakBudgetWarning)
-            estimator.fit(encoder.transform(pd.DataFrame(X, columns=["a", "b"])), y)
+            estimator.fit(encoder.transform(pd.DataFrame(X, columns=names)), y)
         model = Model(encoder.bounds_, estimator, "")
     found = model.estimator.inference_
     assert re.search(REASONS[kind], found.reason)

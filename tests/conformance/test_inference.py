@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from taciturn import Account, SparseClassifier, SparseRegressor
 from taciturn.accounting import Budget, PrivacyFilter
-from taciturn.core.errors import ParameterError, WeakBudgetWarning
+from taciturn.core.errors import ParameterError
 from taciturn.methods.inference import run as runs
 from taciturn.methods.inference import summary as inference_summary
 from taciturn.methods.inference.summary import adjusted_p_values

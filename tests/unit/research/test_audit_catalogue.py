@@ -51,6 +51,9 @@ def one_row_each(X, y, persons=None):
 
 def are_neighbours(pair, y_bounds=(-1.0, 1.0)):
     """Whether two tables differ in one record, in the sense of their relation, within the bounds."""
+    if isinstance(pair.first, np.ndarray):
+        # Times without features, signed by whether there was an event.
+        return pair.relation == "replace-one" and np.count_nonzero(pair.first != pair.second) == 1
     (X, y), (X2, y2) = (one_row_each(*data) for data in (pair.first, pair.second))
     if max(np.abs(X).max(), np.abs(X2).max()) > 1.0:
         return False

@@ -71,7 +71,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
     weight_bound: float | None
 
     persons_refused: ClassVar[str | None] = None
-    partitions_refused = None
+    partitions_refused: ClassVar[str | None] = None
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""

@@ -20,6 +20,7 @@ from taciturn.methods.base import (
     PrivateLinearModel,
     PublicFacts,
     warn_of_default_bounds,
+    warn_of_shared_bound,
     warn_of_weak_budget,
 )
 from taciturn.methods.inference.summary import INFERRED
@@ -138,6 +139,7 @@ class SparseSurvival(SparseModel):
     random_state: int | None = None
 
     persons_refused = "a person who is followed over time is one record"
+    partitions_refused = "times to an event are read from memory alone"
     # All columns are kept, and baseline hazards are in the place of an intercept.
     n_nonzero: ClassVar[NonzeroCount] = "all"  # type: ignore[misc]
     method: ClassVar[Strategy] = "auto"  # type: ignore[misc]
@@ -162,6 +164,7 @@ class SparseSurvival(SparseModel):
 
     def _warn_of_defaults(self, facts: PublicFacts) -> None:
         warn_of_default_bounds(*(name for name in ("x_bound", "cuts") if self._bound_of(name) is None))
+        warn_of_shared_bound(self._x_bound, facts.n_features)
 
     def _open(self, X: Any, y: Any, persons: Any) -> tuple[Any, Any, Any]:
         return super()._open(X, FollowUp.of(y), persons)

@@ -344,6 +344,21 @@ def test_every_record_is_scored_once_and_fitted_elsewhere(monkeypatch):
     assert {held.size for held in scored} == {20, 21}
 
 
+def test_a_fold_without_records_is_refused_after_the_charge(tmp_path):
+    """Where the number of records is private, a refusal that follows from it has to be paid for."""
+    url = f"sqlite:///{tmp_path}/study.db"
+    Account.create(url, "a", epsilon=20.0, delta=1e-5, n=10, relation="add-remove")
+    model = HardThresholdClassifier(x_bound=1.0, classes=(0, 1), n_nonzero=1, relation="add-remove", n_public=10)
+    with pytest.raises(DataError):
+        private_cross_val_score(model, np.ones((1, 2)), np.ones(1, dtype=int), cv=2, account=f"{url}#a")
+    assert len(Account.open(url, "a").history()) == 1
+
+
+def test_one_record_cannot_be_fitted_and_scored():
+    with pytest.raises(DataError, match="at least two records"):
+        small().fit(np.ones((1, 2)), np.ones(1, dtype=int))
+
+
 def test_events_of_searches_are_part_of_the_public_names():
     assert RepeatAndSelectEvent(2.0, 10.0).shape == 0.0
     for wrong in ({"mean": 0.5}, {"shape": -1.0}, {"noise_multiplier": 0.0}):

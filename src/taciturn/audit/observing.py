@@ -600,7 +600,10 @@ def uncovered(certificate: Certificate, releases: Iterable[Recorded]) -> str | N
             _bought(lines, events) or (not certificate.ordered and _listed(lines, events))
             for lines in lines_of_a_record(certificate.events)
         )
-        or (certificate.bound == "gdp" and _in_order(events, *_gaussian_claim(certificate)))
+        or (
+            certificate.bound == "gdp"
+            and _in_order(events, *gaussian_cost(certificate.event, ordered=certificate.ordered))
+        )
     ):
         return None
     n = sum(fold(ComposedEvent(tuple(events))).values())
@@ -622,11 +625,6 @@ def dearer_trial(certificate: Certificate, releases: Iterable[Recorded]) -> str 
     if _in_order(events, price.noise_multiplier**-2.0, price.distance / price.mean):
         return None
     return f"a trial costs more than a Gaussian release of noise multiplier {price.noise_multiplier:g}"
-
-
-def _gaussian_claim(certificate: Certificate) -> tuple[float, float]:
-    """What the lines cost as Gaussian releases, from which an epsilon by that bound follows."""
-    return gaussian_cost(certificate.event, ordered=certificate.ordered)
 
 
 def _in_order(events: Sequence[Event | None], squared: float, distance: float) -> bool:

@@ -224,9 +224,10 @@ def private_cross_val_score(
         ]
         for split in ((np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)) for fold in range(n_folds))
     ]
-    plan = _Plan(
-        tuple(model.plan_for(*fitted) for model, (fitted, _) in zip(models, parts, strict=True)), of_scores, delta
-    )
+    # Under add-remove the number of rows in a fold is private, and plans take ``n_public`` alone.
+    tables = [(X, y, persons) if relation == "add-remove" else fitted for fitted, _ in parts]
+    plans = tuple(model.plan_for(*each) for model, each in zip(models, tables, strict=True))
+    plan = _Plan(plans, of_scores, delta)
     seeded = random_state is not None
     with reserve_cost(account, plan, facts, what=_WHAT, relation=relation, seeded=seeded) as reservation:
         reservation.begin()

@@ -213,6 +213,8 @@ class PrivateRandomizedSearch(Guarded, BaseEstimator):
         model._check_persons(persons)
         check_public_count(model.relation, model.n_public)
         facts, _ = model._person_facts(model._public_facts(X, y), persons)
+        if (facts.n_records or 0) < 2:
+            raise DataError("X: expected at least two records, one to fit and one to score; pass a longer table.")
         plan = plan_search(Budget(self.epsilon, self.delta), float(self.mean_trials), self.law)
         seeded = self.random_state is not None
         name = type(self).__name__

@@ -673,6 +673,17 @@ class OpenTable(ABC):
     def each_key_forms(self) -> list[KeyForms]:
         """The canonical keys of the persons of each partition, in their order."""
 
+    def read_persons(self) -> PersonKeys:
+        """Whose rows the rows are. Raises DataError if those of one person lie in several partitions."""
+        slots, n_persons, digest = slots_in_parts(self.each_key_forms())
+        held = np.concatenate([np.unique(each[each >= 0]) for each in slots])
+        if np.unique(held).size < held.size:
+            raise DataError(
+                "persons: expected all rows of a person in one partition, got some in several; sort the table by "
+                "person and cut it between persons, or fit in memory."
+            )
+        return PersonKeys(np.concatenate(slots), n_persons, digest)
+
     @abstractmethod
     def _source(self, builder: BlockBuilder, owners: list[IndexArray | None], facts: PartitionFacts) -> Any:
         """The source of the blocks that the builder makes."""
@@ -737,15 +748,7 @@ class TablePersons:
 
     def read(self) -> PersonKeys:
         """Whose rows the rows are. Raises DataError if those of one person lie in several partitions."""
-        parts = self.table.each_key_forms()
-        slots, n_persons, digest = slots_in_parts(parts)
-        held = np.concatenate([np.unique(each[each >= 0]) for each in slots])
-        if np.unique(held).size < held.size:
-            raise DataError(
-                "persons: expected all rows of a person in one partition, got some in several; sort the table by "
-                "person and cut it between persons, or fit in memory."
-            )
-        return PersonKeys(np.concatenate(slots), n_persons, digest)
+        return self.table.read_persons()
 
 
 def open_arguments(X: Any, y: Any, persons: Any) -> tuple[Any, Any, Any]:
@@ -796,7 +799,7 @@ def target_labels(y: Any) -> AnyArray:
 def target_has_truth_values(y: Any, *, invalid: str) -> bool:
     """Whether a target holds truth values, on the assumption that this is public."""
     if isinstance(y, PartitionedTarget):
-        return all(y.table.each_target(_TruthValues(invalid)))
+        return all(y.table.each_target(TruthValues(invalid)))
     return has_truth_values(y, invalid=invalid)
 
 
@@ -812,10 +815,13 @@ def _distinct_labels(y: Any) -> AnyArray:
 
 
 @dataclass(frozen=True, slots=True)
-class _TruthValues:
+class TruthValues:
+    """Whether the targets of a partition are truth values, or there are none."""
+
     invalid: str
 
     def __call__(self, y: Any) -> bool:
+        """Whether these targets are."""
         return len(y) == 0 or has_truth_values(y, invalid=self.invalid)
 
 

@@ -28,6 +28,7 @@ from taciturn.app.cli.screen import (
     within_memory_limit,
 )
 from taciturn.app.cli.show import predict, report, score, show, verify
+from taciturn.app.cli.site import site
 from taciturn.core.errors import SeveralProblemsError, TaciturnError
 
 # --- Commands of other distributions, by the entry points of the group ``taciturn.commands``.
@@ -98,7 +99,7 @@ def _root(
     """Sparse linear models and feature selection under differential privacy."""
 
 
-for _cli_command in (demo, init, fit, show, predict, score, report, select, verify, compare):
+for _cli_command in (demo, init, fit, show, predict, score, report, select, verify, compare, site):
     app.command()(within_memory_limit(_cli_command))
 app.add_typer(budget)
 

@@ -470,8 +470,8 @@ class SitesTable(OpenTable):
     persons, the sites tell the names and the bounds of the columns.
     """
 
-    def __init__(self, session: Session) -> None:
-        self.session, self.plan = session, session.plan
+    def __init__(self, session: Session, release: Callable[[], None] | None = None) -> None:
+        self.session, self.plan, self._release = session, session.plan, release
         stated = session.table
         self.names, self.n_features, self.is_sparse = stated["names"], stated["n_features"], stated["is_sparse"]
         self.has_target, self.has_persons = stated["has_target"], stated["has_persons"]
@@ -495,6 +495,9 @@ class SitesTable(OpenTable):
     def close(self) -> None:
         """End the session; the sites wait for the next one."""
         self.session.close()
+        if self._release is not None:
+            self._release()
+            self._release = None
 
     @property
     def lengths(self) -> IntArray:

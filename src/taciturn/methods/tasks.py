@@ -13,7 +13,7 @@ from taciturn.engines.sites.session import TaskList
 from taciturn.losses import GammaLoss, HuberLoss, LogisticLoss, PoissonLoss, SoftmaxLoss, SquaredLoss
 from taciturn.methods.base import WeightedLoss
 from taciturn.methods.clipped_records import Clipping
-from taciturn.methods.hard_threshold.run import EntryGradientSum, Residuals
+from taciturn.methods.hard_threshold.run import EntryGradientSum, MappedResiduals
 from taciturn.methods.inference import whitened
 from taciturn.methods.scaling.run import ColumnCounts
 from taciturn.methods.scores.run import CellCounts, ErrorSum, LinearOutputs, OutcomeCounts
@@ -45,9 +45,9 @@ _LOSSES = (SquaredLoss, HuberLoss, LogisticLoss, SoftmaxLoss, PoissonLoss, Gamma
 
 _STATISTICS = (
     KeptShares,
+    MappedResiduals,
     MarginMagnitudes,
     ResidualMagnitudes,
-    Residuals,
     RowNorms,
     TargetMagnitudes,
     whitened.Lengths,

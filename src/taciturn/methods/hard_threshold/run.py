@@ -45,7 +45,7 @@ class EntryGradientSum(ClippedSum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Residuals(ClippedSum):
+class MappedResiduals(ClippedSum):
     """The absolute residuals at some coefficients, in mapped units."""
 
     coefficients: FloatArray
@@ -90,7 +90,7 @@ class _Pursuit:
         # Rows as they are: noise is for entries here, not for norms.
         whole = self._clipping(None, n_features * ONE * ONE + ONE * ONE, ONE, ONE)
         if self.settings.auto_clip:
-            residuals = Residuals(whole, self._in_columns(whole))
+            residuals = MappedResiduals(whole, self._in_columns(whole))
             median = self.medians.release("residual", residuals, MAGNITUDES, "residual clip")
             self.loss = HuberLoss(CLIP_PER_MEDIAN * median)
             whole = self._clipping(None, whole.row_squared, whole.constant, whole.weight_bound)

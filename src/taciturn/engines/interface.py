@@ -719,6 +719,9 @@ class OpenTable(ABC):
             if given is not None:
                 raise DataError(f"{name}: expected None beside a table that has its own, got something; leave it out.")
 
+    def check_relation(self, relation: str) -> None:
+        """Raise where a neighbouring relation protects what is public of this table."""
+
     def name_features(self, estimator: Any) -> None:
         """Set what an estimator learns of the columns."""
         estimator.n_features_in_ = self.n_features

@@ -13,6 +13,7 @@ from taciturn.engines.sites.session import TaskList
 from taciturn.losses import GammaLoss, HuberLoss, LogisticLoss, PoissonLoss, SoftmaxLoss, SquaredLoss
 from taciturn.methods.base import WeightedLoss
 from taciturn.methods.clipped_records import Clipping
+from taciturn.methods.frank_wolfe.run import MappedTargets
 from taciturn.methods.hard_threshold.run import EntryGradientSum, MappedResiduals
 from taciturn.methods.inference import whitened
 from taciturn.methods.scaling.run import ColumnCounts
@@ -46,6 +47,7 @@ _LOSSES = (SquaredLoss, HuberLoss, LogisticLoss, SoftmaxLoss, PoissonLoss, Gamma
 _STATISTICS = (
     KeptShares,
     MappedResiduals,
+    MappedTargets,
     MarginMagnitudes,
     ResidualMagnitudes,
     RowNorms,

@@ -80,7 +80,7 @@ class _Writer:
                 raise TypeError("a message names the entries of a dictionary by text")
             return {"entries": {name: self.value(each, depth + 1) for name, each in value.items()}}
         if is_dataclass(value) and not isinstance(value, type):
-            stated = {each.name: self.value(getattr(value, each.name), depth + 1) for each in fields(value)}
+            stated = {name: self.value(getattr(value, name), depth + 1) for name in _hints(type(value))}
             return {"class": _path(type(value)), "fields": stated}
         if isinstance(value, partial) and not value.args:
             stated = {name: self.value(each, depth + 1) for name, each in value.keywords.items()}
@@ -168,8 +168,9 @@ def _path(named: Any) -> str:
 
 @cache
 def _hints(kind: type) -> dict[str, Any]:
+    """The annotations of what a class is made with."""
     found = typing.get_type_hints(kind)
-    return {each.name: found[each.name] for each in fields(kind)}
+    return {each.name: found[each.name] for each in fields(kind) if each.init}
 
 
 def _fits(value: Any, hint: Any) -> bool:
@@ -195,9 +196,8 @@ def _fits(value: Any, hint: Any) -> bool:
     if hint is int:
         return isinstance(value, int | np.integer) and not isinstance(value, bool)
     if getattr(hint, "_is_protocol", False):
-        return is_dataclass(value) and all(hasattr(value, name) for name in typing.get_protocol_members(hint)) if (
-            hasattr(typing, "get_protocol_members")
-        ) else is_dataclass(value)
+        # Its members are looked up when they are called.
+        return is_dataclass(value)
     return isinstance(value, hint)
 
 

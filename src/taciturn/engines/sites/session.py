@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from taciturn.core.errors import DataError, TaciturnError
+from taciturn.core.errors import DataError, ParameterError, TaciturnError
 from taciturn.core.guard import guarded
 from taciturn.core.validation import BoolArray, IntArray
 from taciturn.data.persons import KeyForms, PersonKeys
@@ -504,6 +504,16 @@ class SitesTable(OpenTable):
         """The public numbers of rows of the sites."""
         return self.plan.lengths
 
+    def check_relation(self, relation: str) -> None:
+        """Raise for add-remove, which protects the numbers of rows that the plan states."""
+        if relation == "add-remove":
+            raise ParameterError(
+                "relation",
+                relation,
+                "'zero-out' or 'replace-one' for several sites, whose numbers of rows are public in the plan",
+                "choose one of these",
+            )
+
     def each_target(self, function: Callable[[Any], Any]) -> list[Any]:
         """What is known of the targets without reading them; DataError where that is not enough."""
         if isinstance(function, TruthValues) and self.y_bounds is not None:
@@ -527,11 +537,6 @@ class SitesTable(OpenTable):
         self, estimator: Any, builder: BlockBuilder, n_records: int | None, persons: Callable[[], PersonKeys] | None
     ) -> Source:
         """The source of the records that are not null; every site reads its table, and refuses it if it must."""
-        if n_records is None:
-            raise DataError(
-                "relation: expected 'zero-out' or 'replace-one' for several sites, whose plan states their numbers of "
-                "rows, got 'add-remove'; choose one of these."
-            )
         if builder.target is not None and not self.has_target:
             raise DataError(f"y: {type(estimator).__name__} requires y to be passed, but the target y is None.")
         self.name_features(estimator)

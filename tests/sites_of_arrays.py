@@ -7,7 +7,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from array_readers import ArrayReader, equal_edges
-
 from taciturn.engines import PartitionedTable, SitesTable
 from taciturn.engines.sites.plan import COORDINATOR, PartyKeys, SitePlan, create_keys
 from taciturn.engines.sites.session import LocalChannel, Session, Site

@@ -1,4 +1,4 @@
-"""Several sites, one model: their fit has the bits and, but for the trust model, the certificate of the pooled table."""
+"""Several sites, one model: the bits and, but for the trust model, the certificate of the pooled table."""
 
 import json
 import os
@@ -9,6 +9,7 @@ import sys
 import time
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -17,7 +18,6 @@ from test_engines import CASES, N_ROWS, _few_steps, case, state  # noqa: F401
 from sites_of_arrays import BOUNDS, NAMES, key_folder, keys_of, open_locally, plan_of, plan_text, sites_of, tables_of
 from taciturn import (
     BoundedScaler,
-    CorrelationSelector,
     FrankWolfeRegressor,
     KendallSelector,
     SparseClassifier,
@@ -29,7 +29,7 @@ from taciturn.core.errors import DataError, ParameterError
 from taciturn.data.target import NumberMap
 from taciturn.engines import BlockBuilder
 from taciturn.engines.sites import messages
-from taciturn.engines.sites.plan import COORDINATED, ONE_SITE, SitePlan, bounds_digest
+from taciturn.engines.sites.plan import COORDINATED, ONE_SITE, PartyKeys, SitePlan, bounds_digest
 from taciturn.engines.sites.session import drawn_at_random
 from taciturn.methods.scaling.run import ColumnCounts
 from taciturn.methods.sums import TargetSum
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::taciturn.WeakBudgetWarning")
 EDGES = (0, 50, 130, N_ROWS)
 # Rows of a person are at one site; keys of a site come before those of the next, as slots do.
 PERSONS = np.array([f"{np.searchsorted(EDGES, row, 'right')}-{(37 * (row // 3)) % 79}" for row in range(N_ROWS)])
-COUNTS = [np.unique(PERSONS[start:stop]).size for start, stop in zip(EDGES, EDGES[1:], strict=False)]
+COUNTS = [np.unique(PERSONS[start:stop]).size for start, stop in pairwise(EDGES)]
 # Private numbers of rows are refused; see below.
 REFUSED = {"inference, add-remove", "quadrants"}
 LABELS = {"labels": ("ill", "well"), "three": ("a", "b", "c")}
@@ -238,14 +238,18 @@ def test_sites_that_did_not_agree_are_refused(what):
         plan = plan_of([rows[0], rows[1] + 1, rows[2]])
     if what == "persons":
         plan = plan_of(rows, [COUNTS[0], COUNTS[1] - 1, COUNTS[2]])
-    sites = {}
-    with pytest.raises(DataError, match={"plan": "same plan", "columns": "same columns"}.get(what, f"the .* {what}")):
-        sites = sites_of(plan, tables_of(X, y, keys, edges=EDGES))
-        if what == "plan":
-            sites["west"].plan = replace(plan, study="another")
-        if what == "columns":
-            sites["west"]._table.names = tuple("abcdefgh")
-        open_locally(plan, sites)
+    words = {"plan": "same plan", "columns": "same columns"}.get(what, f"the .* {what}")
+    with pytest.raises(DataError, match=words):
+        open_locally(plan, changed(sites_of(plan, tables_of(X, y, keys, edges=EDGES)), what))
+
+
+def changed(sites, what):
+    """Sites of which the last has another plan, or other names of columns."""
+    if what == "plan":
+        sites["west"].plan = replace(sites["west"].plan, study="another")
+    if what == "columns":
+        sites["west"]._table.names = tuple("abcdefgh")
+    return sites
 
 
 def test_keys_of_another_site_are_refused():
@@ -290,9 +294,11 @@ def test_messages_run_no_code():
     for value in (Evil(), np.array([Evil()]), {1: 2}, b"bytes"):
         with pytest.raises(TypeError):
             messages.write(value)
-    vocabulary = messages.Vocabulary((TargetSum,), (np.asarray,))
+    vocabulary = messages.Vocabulary((TargetSum,), {np.asarray: {}})
+    assert vocabulary.read(messages.write(np.asarray)) is np.asarray
     head = {"class": "os.system", "fields": {"command": "exit 1"}}
     foreign = ({"function": "os.system"}, head, {"class": "taciturn.methods.sums.TargetSum", "fields": {}})
+    foreign += ({"function": "numpy.asarray", "arguments": {"dtype": "object"}},)
     shapes = ({"array": "|O", "shape": [1]}, {"array": "<i8", "shape": [-1]}, {"array": "<i8", "shape": [1 << 40]})
     for head in (*foreign, *shapes):
         content = json.dumps(head).encode()
@@ -356,7 +362,12 @@ def test_a_plan_of_one_site_is_refused():
 def test_whoever_changes_a_plan_changes_its_digest():
     plan = plan_of([50, 80, 110])
     assert plan.digest == SitePlan.from_toml(plan_text([50, 80, 110]) + "\n# a comment\n").digest
-    others = [plan_of([51, 80, 110]), plan_of([50, 80]), plan_of([50, 80, 110], [5, 6, 7]), plan_of([50, 80, 110], rounds=7)]
+    others = [
+        plan_of([51, 80, 110]),
+        plan_of([50, 80]),
+        plan_of([50, 80, 110], [5, 6, 7]),
+        plan_of([50, 80, 110], rounds=7),
+    ]
     assert len({plan.digest, *(other.digest for other in others)}) == 5
 
 
@@ -399,8 +410,22 @@ def study(folder, n_rows=(300, 200, 400), n_features=6):
     return address
 
 
+def pooled_arrays(folder):
+    frame = pytest.importorskip("pandas").read_csv(folder / "pooled.csv")
+    return frame.drop(columns="y").to_numpy(), frame["y"].to_numpy()
+
+
 def run_site(running, folder, name, *, keys=None, plan="plan.toml"):
-    command = [sys.executable, "-m", "taciturn", "site", "--plan", plan, "--keys", key_folder() / f"{keys or name}.keys"]
+    command = [
+        sys.executable,
+        "-m",
+        "taciturn",
+        "site",
+        "--plan",
+        plan,
+        "--keys",
+        key_folder() / f"{keys or name}.keys",
+    ]
     log = running.enter_context((folder / f"{name}.log").open("w"))
     process = subprocess.Popen([*command, f"{name}.csv"], cwd=folder, stdout=log, stderr=log)
     running.callback(process.wait)
@@ -411,7 +436,7 @@ def run_site(running, folder, name, *, keys=None, plan="plan.toml"):
 @pytest.mark.slow
 @pytest.mark.engines
 def test_three_processes_one_of_which_is_killed(tmp_path, monkeypatch):
-    """The model of the pooled table; a killed site ends a fit, whose budget stays spent; it returns, and all goes on."""
+    """The model of the pooled table; a killed site ends a fit, whose budget stays spent; it returns, and fits go on."""
     from taciturn import Account, open_table
     from taciturn.engines import open_sites
     from taciturn.engines.sites.session import SitesSource
@@ -419,7 +444,9 @@ def test_three_processes_one_of_which_is_killed(tmp_path, monkeypatch):
     study(tmp_path)
     monkeypatch.chdir(tmp_path)
     settings = {"epsilon": 5.0, "inference": True, "n_nonzero": 2, "random_state": 1}
-    Account.create("sqlite:///study.db", "study", epsilon=12, delta=1e-5, n=900)
+    for name in ("study", "pooled"):
+        Account.create("sqlite:///study.db", name, epsilon=12, delta=1e-5, n=900)
+    X, y = pooled_arrays(tmp_path)
     with ExitStack() as running:
         sites = {name: run_site(running, tmp_path, name) for name in NAMES}
         with open_sites("plan.toml", key_folder() / "coordinator.keys") as table:
@@ -451,12 +478,51 @@ def test_three_processes_one_of_which_is_killed(tmp_path, monkeypatch):
                     lost.fit(table)
             assert len(rounds) == 30
             assert not hasattr(lost, "certificate_")
-            assert Account.open("sqlite:///study.db", "study").remaining_epsilon(delta=1e-6) < 12 - 4
+            # As much as a fit that was finished.
+            paying = {
+                "account": "sqlite:///study.db#pooled",
+                "random_state": None,
+                "x_bound": 1.0,
+                "classes": ("ill", "well"),
+            }
+            SparseClassifier(**settings | paying).fit(X, y)
+            spent, of_pooled = (Account.open("sqlite:///study.db", name) for name in ("study", "pooled"))
+            assert spent.remaining_epsilon(delta=1e-6) == of_pooled.remaining_epsilon(delta=1e-6) < 12.0
             with pytest.raises(DataError, match="got none from 'south'"):
                 SparseClassifier(**settings).fit(table)
         run_site(running, tmp_path, "south")
         with open_sites("plan.toml", key_folder() / "coordinator.keys") as table:
             np.testing.assert_array_equal(SparseClassifier(**settings).fit(table).coef_, whole.coef_)
+
+
+def signed_by_north():
+    """Keys in the name of south, with a certificate that north signed: it may vouch for itself alone."""
+    import datetime
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.serialization import (
+        Encoding,
+        NoEncryption,
+        PrivateFormat,
+        load_pem_private_key,
+    )
+
+    issuer, own = x509.load_pem_x509_certificate(keys_of("north").certificate), ec.generate_private_key(ec.SECP256R1())
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "south")]))
+        .issuer_name(issuer.subject)
+        .public_key(own.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(issuer.not_valid_before_utc)
+        .not_valid_after(issuer.not_valid_before_utc + datetime.timedelta(days=30))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("south")]), critical=False)
+        .sign(load_pem_private_key(keys_of("north").tls, None), hashes.SHA256())
+    )
+    chain = certificate.public_bytes(Encoding.PEM) + keys_of("north").certificate
+    return PartyKeys("south", chain, own.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), None)
 
 
 @pytest.mark.slow
@@ -473,7 +539,7 @@ def test_nobody_without_a_certificate_of_the_plan_gets_to_a_stream(tmp_path):
     command = flight.FlightDescriptor.for_command(b"taciturn sites 1")
 
     def knocks(name, root=plan.certificate, scheme="grpc+tls", hello=b"hello"):
-        keys = keys_of(name) if name else None
+        keys = signed_by_north() if name == "signed by north" else keys_of(name) if name else None
         shown = {} if keys is None else {"cert_chain": keys.certificate, "private_key": keys.tls}
         tls = {"tls_root_certs": root, "override_hostname": "coordinator"} if scheme == "grpc+tls" else {}
         with flight.FlightClient(f"{scheme}://{address}", **tls, **shown) as client:
@@ -495,6 +561,7 @@ def test_nobody_without_a_certificate_of_the_plan_gets_to_a_stream(tmp_path):
             (None, plan.certificate, "grpc+tls"),
             ("north", keys_of("stranger").certificate, "grpc+tls"),
             (None, plan.certificate, "grpc"),
+            ("signed by north", plan.certificate, "grpc+tls"),
         ):
             with pytest.raises((flight.FlightError, OSError)):
                 knocks(name, root, scheme)

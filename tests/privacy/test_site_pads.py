@@ -1,7 +1,7 @@
 """Masks of several sites: they cancel, each is used once, and whoever misuses one is noticed."""
 
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def opened(kinds=None, plan=None):
 
 def own_sums():
     lattice = np.rint(X * ONE).astype(np.int64)
-    return [lattice[start:stop, [0, 2]].sum(axis=0) for start, stop in zip(EDGES, EDGES[1:], strict=False)]
+    return [lattice[start:stop, [0, 2]].sum(axis=0) for start, stop in pairwise(EDGES)]
 
 
 def wires(table):
@@ -103,7 +103,9 @@ def test_a_pad_belongs_to_one_request_of_one_session(changed):
     elif changed == "plan":
         other = pads_of(plan_digest=b"another")["north"]
     else:
-        other = SitePads(north.name, north.order, {peer: each[::-1] for peer, each in north.secrets.items()}, north.session)
+        other = SitePads(
+            north.name, north.order, {peer: each[::-1] for peer, each in north.secrets.items()}, north.session
+        )
     assert (other.pad("south", number, request, 64) != north.pad("south", 1, b"request", 64)).all()
 
 
@@ -183,8 +185,7 @@ class MasksAnother(Site):
 )
 def test_a_mask_that_is_left_out_or_reused_or_not_cancelled_is_noticed(kinds, words):
     with pytest.raises(DataError, match=words):
-        _, source = opened(kinds)
-        source.total(ASKED)
+        opened(kinds)[1].total(ASKED)
 
 
 def test_masks_that_all_sites_reuse_are_told_from_their_words():
@@ -246,7 +247,7 @@ def test_a_session_is_joined_once_and_by_its_own_key():
 
 def test_different_requests_to_different_sites_do_not_cancel():
     """A coordinator that asks one site for a column and the others for nothing gets no site's own sum."""
-    table, source = opened()
+    table, _ = opened()
     for number, same in ((7, True), (8, False)):
         total = np.zeros(3, dtype=np.uint64)
         for name, wire in wires(table).items():

@@ -719,7 +719,7 @@ class OpenTable(ABC):
             if given is not None:
                 raise DataError(f"{name}: expected None beside a table that has its own, got something; leave it out.")
 
-    def check_relation(self, relation: str) -> None:
+    def check_relation(self, relation: str) -> None:  # noqa: B027 - most tables allow all of them
         """Raise where a neighbouring relation protects what is public of this table."""
 
     def name_features(self, estimator: Any) -> None:

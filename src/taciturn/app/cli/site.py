@@ -16,7 +16,9 @@ _ALIVE = 0.2
 
 
 def site(
-    table: Annotated[Path | None, typer.Argument(help="The table of this site, as for fit.", show_default=False)] = None,
+    table: Annotated[
+        Path | None, typer.Argument(help="The table of this site, as for fit.", show_default=False)
+    ] = None,
     plan: Annotated[
         Path | None, typer.Option(help="The plan that all sites and the coordinator agreed on.", show_default=False)
     ] = None,
@@ -26,7 +28,9 @@ def site(
     ] = Path("bounds.toml"),
     create_keys: Annotated[
         str | None,
-        typer.Option(help="Create NAME.keys, and NAME.toml for the plan, for a site or for coordinator.", metavar="NAME"),
+        typer.Option(
+            help="Create NAME.keys, and NAME.toml for the plan, for a site or for coordinator.", metavar="NAME"
+        ),
     ] = None,
     memory: Memory = None,
 ) -> None:
@@ -75,7 +79,9 @@ def _serve(table: Path, plan: Path, keys: Path, bounds: Path, memory: int) -> No
         with stage("preparing"):
             # Else the coordinator would wait for it.
             warm_up(sparse=opened.is_sparse, n_classes=None if opened.classes is None else len(opened.classes))
-        print_line(f"site {here.name} of {agreed.study}: {int(opened.lengths.sum()):,} rows, {opened.n_features} features")
+        print_line(
+            f"site {here.name} of {agreed.study}: {int(opened.lengths.sum()):,} rows, {opened.n_features} features"
+        )
         # In a thread of its own, since a stream that is waited for would keep an interrupt waiting.
         answering = Thread(target=serve, args=(here, held, print_note), daemon=True)
         answering.start()

@@ -1,1 +1,1 @@
-"""Several sites that keep their tables: what they agree on, how they mask their sums, and how these are put together."""
+"""Several sites that keep their tables: what they agree on, and how they mask their sums, which then are added."""

@@ -76,7 +76,7 @@ class FlightChannel:
             self.send(_END)
 
 
-class Listener(flight.FlightServerBase):  # type: ignore[misc]
+class Listener(flight.FlightServerBase):
     """Where the sites of a plan arrive. Nobody without a certificate of the plan gets as far as a stream."""
 
     def __init__(self, plan: SitePlan, keys: PartyKeys, timeout: float) -> None:
@@ -190,7 +190,7 @@ def serve(site: Site, keys: PartyKeys, told: Callable[[str], None]) -> None:
             with writer:
                 _converse(site, reader, writer, told)
             waiting = False
-            told("the session has ended; waiting for the next one")
+            told(f"the session has ended with request {site.n_requests:,}; waiting for the next one")
         except (OSError, pa.ArrowException):
             # It is not there, is another one, or does not know this site.
             if not waiting:

@@ -29,12 +29,15 @@ class Vocabulary:
     """The classes and functions that a message may name, by their import paths.
 
     Reading a message imports nothing and calls nothing but constructors of these dataclasses: whoever writes messages
-    chooses from a list, and runs no code. Every field is checked against its annotation.
+    chooses from a list, and runs no code. Every field is checked against its annotation, and so are the arguments that
+    a function may come with.
     """
 
-    def __init__(self, classes: Iterable[type], functions: Iterable[Callable[..., Any]] = ()) -> None:
-        self._classes: Mapping[str, type] = {_path(each): each for each in classes}
-        self._functions: Mapping[str, Callable[..., Any]] = {_path(each): each for each in functions}
+    def __init__(
+        self, classes: Iterable[type], functions: Mapping[Callable[..., Any], Mapping[str, Any]] | None = None
+    ) -> None:
+        self._classes = {_path(each): each for each in classes}
+        self._functions: _Functions = {_path(each): (each, hints) for each, hints in (functions or {}).items()}
 
     def read(self, message: bytes) -> Any:
         """The value of a message; DataError for a message that holds anything else than this vocabulary has."""
@@ -50,6 +53,9 @@ class Vocabulary:
             # What is wrong with a message is no concern of whoever sent it.
             pass
         raise DataError(_BROKEN)
+
+
+_Functions = Mapping[str, tuple[Callable[..., Any], Mapping[str, Any]]]
 
 
 def write(value: Any) -> bytes:
@@ -95,16 +101,12 @@ class _Writer:
             raise TypeError(f"arrays of {array.dtype} cannot be written into a message between sites")
         by_columns = array.flags.f_contiguous and not array.flags.c_contiguous
         self.contents.append(array.tobytes("F" if by_columns else "C"))
-        described: dict[str, Any] = {"array": array.dtype.str, "shape": list(array.shape)}
-        return described | ({"by columns": True} if by_columns else {}) | (
-            {"scalar": True} if isinstance(value, np.generic) else {}
-        )
+        flags = {"by columns": by_columns, "scalar": isinstance(value, np.generic)}
+        return {"array": array.dtype.str, "shape": list(array.shape)} | {name: True for name in flags if flags[name]}
 
 
 class _Reader:
-    def __init__(
-        self, classes: Mapping[str, type], functions: Mapping[str, Callable[..., Any]], contents: memoryview
-    ) -> None:
+    def __init__(self, classes: Mapping[str, type], functions: _Functions, contents: memoryview) -> None:
         self._classes, self._functions, self._contents, self._place = classes, functions, contents, 0
 
     def value(self, head: Any, depth: int) -> Any:
@@ -142,19 +144,21 @@ class _Reader:
         kind = self._classes.get(head["class"])
         if kind is None:
             raise DataError(_unknown(head["class"]))
-        stated = {name: self.value(each, depth + 1) for name, each in head["fields"].items()}
-        hints = _hints(kind)
-        if stated.keys() != hints.keys() or not all(_fits(stated[name], hint) for name, hint in hints.items()):
-            raise DataError(_BROKEN)
-        return kind(**stated)
+        return kind(**self._stated(head["fields"], _hints(kind), depth))
 
     def _function(self, head: dict[str, Any], depth: int) -> Any:
-        function = self._functions.get(head["function"])
-        if function is None:
+        function, hints = self._functions.get(head["function"], (None, None))
+        if function is None or hints is None:
             raise DataError(_unknown(head["function"]))
-        if "arguments" not in head:
-            return function
-        return partial(function, **{name: self.value(each, depth + 1) for name, each in head["arguments"].items()})
+        stated = self._stated(head.get("arguments", {}), hints, depth)
+        return partial(function, **stated) if stated else function
+
+    def _stated(self, heads: Mapping[str, Any], hints: Mapping[str, Any], depth: int) -> dict[str, Any]:
+        """Values by name, all of those that are expected and no others, each of the kind that is expected."""
+        stated = {name: self.value(each, depth + 1) for name, each in heads.items()}
+        if stated.keys() != hints.keys() or not all(_fits(stated[name], hint) for name, hint in hints.items()):
+            raise DataError(_BROKEN)
+        return stated
 
 
 def _unknown(path: object) -> str:

@@ -1,4 +1,4 @@
-"""What several sites and their coordinator agree on before anything is sent, and the keys by which they know each other."""
+"""What several sites and their coordinator agree on beforehand, and the keys by which they know each other."""
 
 from __future__ import annotations
 
@@ -151,7 +151,9 @@ def _plan(content: Mapping[str, Any]) -> SitePlan:
     study, coordinator = _section(content, "study"), _section(content, "coordinator")
     sites = content.get("sites")
     if not isinstance(sites, list) or len(sites) < 2:
-        raise ParameterError("sites", "", "at least two [[sites]], since the sums of one are masked by nobody", "add one")
+        raise ParameterError(
+            "sites", "", "at least two [[sites]], since the sums of one are masked by nobody", "add one"
+        )
     facts = tuple(_site(each) for each in sites)
     names, keys = [each.name for each in facts], [each.key for each in facts]
     for what, values in (("names", names), ("keys", keys), ("certificates", [each.certificate for each in facts])):

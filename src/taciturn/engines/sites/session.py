@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -20,8 +21,8 @@ from taciturn.engines.interface import (
     OpenTable,
     PartitionFacts,
     Source,
-    Task,
     TablePersons,
+    Task,
     TruthValues,
     check_task,
 )
@@ -33,17 +34,28 @@ from taciturn.engines.sites.plan import COORDINATED, ONE_SITE, PartyKeys, SitePl
 # ---- One site: it keeps its table, and answers requests of the plan with masked sums.
 
 _BUILDERS = (BlockBuilder, NumberMap, LabelMap, Measures)
-_MAPS = (np.asarray, numeric_target, positive_target, target_signs)
+_MAPS: dict[Callable[..., Any], dict[str, Any]] = {
+    np.asarray: {},
+    numeric_target: {"y_bounds": tuple[float, float]},
+    positive_target: {"y_bounds": tuple[float, float]},
+    target_signs: {"middle": float},
+}
 # Parts of a division are drawn at random, so that a part of the rows of a site is near its part of all rows: with a
 # probability of at least 1 - 2 exp(-32) it is no further away than this many roots of the number (Hoeffding 1963).
 _ROOTS = 4.0
 _CHECK = 1
 
-_FAILED = "sites: expected a request that the site can answer, got one that fails there; fit to a table of your own first."
-_REPEATED = "sites: expected a request that is numbered beyond those before, got a repeated number; open the sites again."
+_FAILED = (
+    "sites: expected a request that the site can answer, got one that fails there; fit to a table of your own first."
+)
+_REPEATED = (
+    "sites: expected a request that is numbered beyond those before, got a repeated number; open the sites again."
+)
 _FOREIGN = "sites: expected a request within the plan and its public numbers, got another; fit what the plan lists."
 _ENDED = "sites: expected at most the number of rounds that the plan states, got more; agree on a new plan."
-_NOT_JOINED = "sites: expected the session keys of all sites once, before any request, got others; open the sites again."
+_NOT_JOINED = (
+    "sites: expected the session keys of all sites once, before any request, got others; open the sites again."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,20 +88,10 @@ class Site:
         Its table, of which the number of rows, and of persons, is that of the plan.
     tasks : TaskList
         What requests may name.
-    watch : callable, default=None
-        Told the number of every request, before it is answered.
     """
 
-    def __init__(
-        self,
-        plan: SitePlan,
-        keys: PartyKeys,
-        table: OpenTable,
-        tasks: TaskList,
-        *,
-        watch: Callable[[int], None] | None = None,
-    ) -> None:
-        self.plan, self.name, self._table, self._tasks, self._watch = plan, keys.name, table, tasks, watch
+    def __init__(self, plan: SitePlan, keys: PartyKeys, table: OpenTable, tasks: TaskList) -> None:
+        self.plan, self.name, self._table, self._tasks = plan, keys.name, table, tasks
         self._facts = plan.site(keys.name)
         keys.check(keys.name, self._facts.certificate, self._facts.key)
         if keys.pads is None:
@@ -129,6 +131,11 @@ class Site:
         self._last, self._whole = 0, -1
         self._sources: dict[int, Source] = {}
 
+    @property
+    def n_requests(self) -> int:
+        """The number of the last request of this session."""
+        return self._last
+
     def hello(self) -> bytes:
         """Begin a session: its first message has a new public key, and what is public about the columns."""
         self._begin()
@@ -151,8 +158,6 @@ class Site:
                 return messages.write({"sum": None})
             number = request["number"]
             self._take(number)
-            if self._watch is not None:
-                self._watch(number)
             # What is logged or warned of on the way could quote records.
             sums = guarded(self._perform, silent=True)(request)
             return messages.write({"sum": self._masked(sums, number, message), "shape": sums.shape})
@@ -196,7 +201,8 @@ class Site:
             task = request["task"]
             if not isinstance(task, self._tasks.tasks) or not admissible(task, self._table.n_features):
                 raise DataError(_FOREIGN)
-            return self._sources[source].total(task)
+            found: IntArray = self._sources[source].total(task)  # type: ignore[arg-type]
+            return found
         else:
             raise DataError(_FOREIGN)
         return np.zeros(1, dtype=np.int64)
@@ -214,7 +220,10 @@ class Site:
     def _agrees(self, builder: BlockBuilder) -> bool:
         """Whether rows are read by the bounds that the table states, which the plan names."""
         table, target = self._table, builder.target
-        agrees = builder.invalid == self.plan.invalid and builder.x_bound in (table.x_bound or builder.x_bound, math.inf)
+        agrees = builder.invalid == self.plan.invalid and builder.x_bound in (
+            table.x_bound or builder.x_bound,
+            math.inf,
+        )
         if isinstance(target, LabelMap) and table.classes is not None:
             agrees = agrees and target.classes.tolist() == np.asarray(list(table.classes)).tolist()
         if isinstance(target, NumberMap) and table.y_bounds is not None:
@@ -409,7 +418,7 @@ class Session:
             raise DataError(self._over)
         message = messages.write(request)
         for name, channel in self._channels.items():
-            self._try(name, lambda channel=channel: channel.send(message))
+            self._try(name, partial(channel.send, message))
         answers = self._received()
         for name, answer in answers.items():
             if "refusal" in answer:
@@ -424,8 +433,8 @@ class Session:
             return act()
         except LostSiteError:
             self._over = (
-                f"sites: expected an answer of every site, got none from {name!r}; see that it runs, and open the sites "
-                "and fit again: what was reserved in an account counts as spent."
+                f"sites: expected an answer of every site, got none from {name!r}; see that it runs, and open the "
+                "sites and fit again: what was reserved in an account counts as spent."
             )
         self.close()
         raise DataError(self._over)
@@ -435,8 +444,8 @@ class SitesSource(PartitionedSource):
     """The tables of several sites as one, whose sums are added under masks.
 
     The coordinator gets no more than the total. Rows follow each other site by site, by the public numbers of the plan,
-    so that halves are those of the pooled table; so do persons, whose slots are those of the pooled table if all keys of
-    a site come before those of the next.
+    so that halves are those of the pooled table. So do persons, whose slots are those of the pooled table if all keys
+    of a site come before those of the next.
     """
 
     def __init__(self, session: Session, facts: PartitionFacts, number: int) -> None:
@@ -457,7 +466,9 @@ class SitesSource(PartitionedSource):
         numbers = self._session.divide(self._number, first)
         counts = int(first.sum()), int(first.size - first.sum())
         of_first, of_others = (
-            type(self)(self._session, PartitionFacts(count, self.n_features, self.facts.lengths, self.facts.n_persons), each)
+            type(self)(
+                self._session, PartitionFacts(count, self.n_features, self.facts.lengths, self.facts.n_persons), each
+            )
             for count, each in zip(counts, numbers, strict=True)
         )
         return of_first, of_others

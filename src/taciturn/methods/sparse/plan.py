@@ -179,6 +179,8 @@ class _Tuning:
     least_mean_curvature: float = 0.2
     least_margin_bins: int = 12
     most_margin_bins: int = 40
+    # A bin holds other numbers of records than its neighbours beyond this many deviations of the noise.
+    clear_bin: float = 3.0
 
     # ---- releases before the descents: shares of the budget
     norm_share: float = 0.02

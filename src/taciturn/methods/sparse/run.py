@@ -829,10 +829,13 @@ class _Step:
         # Records of a class count by its weight, and so does the noise on their numbers.
         of_labels = plan.loss_at(1.0).class_weights(2)
         counts, noise = counts * of_labels[:, None], np.square(deviation * of_labels)
-        # A bin's own noise must not weigh it: its neighbours tell how many records there are.
+        # A bin's own noise must not weigh it: its neighbours tell how many records there are, unless it clearly differs
+        # from them, as the outer bins and that of rows of zeros do.
         sums = counts.sum(axis=0)
         padded = np.concatenate((sums[1:2], sums, sums[-2:-1]))
-        totals = np.maximum(0.5 * (padded[:-2] + padded[2:]), 0.0)
+        totals = 0.5 * (padded[:-2] + padded[2:])
+        differs = np.abs(sums - totals) > TUNING.clear_bin * math.sqrt(1.5 * float(noise.sum()))
+        totals = np.maximum(np.where(differs, sums, totals), 0.0)
         totals *= n_rows * float(of_labels.mean()) / max(float(totals.sum()), 1.0)
         deviations = np.linspace(-TUNING.prior_reach, TUNING.prior_reach, TUNING.prior_points)
         slopes = expected_slope(n_rows * mu / self.clipping.width) * np.exp(TUNING.label_slope_prior * deviations)
@@ -841,7 +844,9 @@ class _Step:
         # Numbers of records of bins are profiled out: counts tell of rates in one direction alone.
         residuals = counts[1] * (1.0 - rates) - counts[0] * rates
         variances = noise[1] * np.square(1.0 - rates) + noise[0] * np.square(rates) + totals * rates * (1.0 - rates)
-        losses = (np.square(residuals) / (variances + 1e-9)).sum(axis=-1)
+        variances += 1e-9
+        # Variances depend on the parameters: without their logarithms large ones would be preferred.
+        losses = (np.square(residuals) / variances + np.log(variances)).sum(axis=-1)
         losses += np.square(deviations)[:, None] + np.square(deviations)
         weights = np.exp(-0.5 * (losses - losses.min()))
         weights /= weights.sum()

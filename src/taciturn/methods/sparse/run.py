@@ -268,7 +268,7 @@ class Descent:
         p, rule, bound = d + plan.problem.intercept, path.rule, path.bound
         # Tables that are too wide for a Gram matrix are mostly sparse.
         known = path.curvature.directions is not None
-        n_entries = plan.problem.n_records * p / part if known else 1.0
+        n_entries = plan.problem.n_records * p / part if known else None
         steps = step_rule(part * path.time * path.curvature.largest, n_entries)
         most = plan.loss_at(1.0, model.unit).lipschitz(math.inf) if plan.log_link else math.inf
         derivative_bound = min(self._largest_derivative(rule, model.size), most)
@@ -286,13 +286,18 @@ class Descent:
         strength = rule.damping * deviation / math.sqrt(steps.n_steps) * bound / path.size
         damping = path.curvature.damping(strength, rule.typical * path.size / bound, p - d)
         metric, scales = path.curvature.metric(damping)
+        momentum: float | FloatArray = steps.momentum
+        momenta, directions = momentum, path.curvature.directions
+        if directions is not None and self.releases.private and steps.momentum:
+            momenta = steps.momentum_along(scales * path.curvature.expected)
+            momentum = (directions * momenta) @ directions.T
         descent = GradientDescent(
             n_steps=steps.n_steps,
             unit=unit,
             noise=noise,
             step=steps.step if known else self._step(steps.step / path.curvature.largest, p),
             constraint=Constraint(d),
-            momentum=steps.momentum,
+            momentum=momentum,
             average=self.releases.private,
             metric=metric,
             damping=damping if strength > 0.0 else None,
@@ -308,7 +313,7 @@ class Descent:
         if noise is not None and plan.strategy.method == "dense":
             curvatures = path.curvature.expected + damping.at(weights)
             law = LinearDescent(scales, curvatures, path.curvature.directions).noise(
-                lengths, steps.momentum, deviation, model.noise
+                lengths, momenta, deviation, model.noise
             )
         return replace(
             model,

@@ -461,9 +461,9 @@ class GradientDescent:
 
     The gradient is ``unit`` times the sums, and ``noise`` is None for none. ``step`` is :math:`\eta`,
     ``constraint`` :math:`\Pi` and ``momentum`` :math:`\beta`, in [0, 1), or a symmetric matrix with eigenvalues there.
-    ``average`` returns the mean of the second half of the iterates rather than the last one. ``metric`` multiplies gradients: the inverse of a preconditioner,
-    None for none. ``top_k`` is for peeling: it chooses the columns with the largest proposals, and only their sums
-    and the intercept's are released; None releases all.
+    ``average`` returns the mean of the second half of the iterates rather than the last one. ``metric`` multiplies
+    gradients: the inverse of a preconditioner, None for none. ``top_k`` is for peeling: it chooses the columns with the
+    largest proposals, and only their sums and the intercept's are released; None releases all.
     """
 
     n_steps: int

@@ -626,25 +626,40 @@ def posterior_means(values: FloatArray, deviation: float) -> FloatArray:
     """What values with normal errors of a deviation are expected to be, under a prior that is fitted to all of them.
 
     The prior is a mixture of normal laws around zero, of widths from zero to the largest value in powers of two, and
-    its shares are those of maximum likelihood with one more zero observed.
+    its shares are those of maximum likelihood with one more zero observed. Many values are counted by their size in
+    bins, and the factors of their means interpolated between the centres of these.
     """
-    ratios = values / deviation
-    largest = max(float(np.abs(ratios).max()), 2.0)
+    sizes = np.abs(values / deviation)
+    largest = max(float(sizes.max()), 2.0)
     widths = np.append(0.0, 2.0 ** np.arange(-1.0, math.ceil(math.log2(largest)) + 1.0))
+    if sizes.size <= TUNING.most_unbinned:
+        return values * _shrinking_factors(sizes.ravel(), np.ones(sizes.size), widths).reshape(sizes.shape)
+    # Bins are equal in the root of the size, and so narrow near zero, where most values are.
+    scale = (TUNING.prior_bins - 1) / math.sqrt(largest)
+    places = np.rint(np.sqrt(sizes.ravel()) * scale).astype(np.int64)
+    counts = np.bincount(np.minimum(places, TUNING.prior_bins - 1), minlength=TUNING.prior_bins).astype(np.float64)
+    centres = np.square(np.arange(TUNING.prior_bins) / scale)
+    factors = _shrinking_factors(centres, counts, widths)
+    means: FloatArray = values * np.interp(sizes, centres, factors)
+    return means
+
+
+def _shrinking_factors(sizes: FloatArray, counts: FloatArray, widths: FloatArray) -> FloatArray:
+    """By what values of these sizes, in deviations, are multiplied to become their means; each is there so often."""
     totals = 1.0 + np.square(widths)
-    logarithms = -0.5 * (np.square(ratios)[..., None] / totals + np.log(totals))
+    logarithms = -0.5 * (np.square(sizes)[:, None] / totals + np.log(totals))
     likelihoods = np.exp(logarithms - logarithms.max(axis=-1, keepdims=True))
     shares = np.full(widths.size, 1.0 / widths.size)
     for _ in range(TUNING.prior_steps):
         parts = shares * likelihoods
         parts /= parts.sum(axis=-1, keepdims=True)
-        shares = parts.reshape(-1, widths.size).sum(axis=0)
+        shares = (counts[:, None] * parts).sum(axis=0)
         shares[0] += 1.0
         shares /= shares.sum()
     parts = shares * likelihoods
     parts /= parts.sum(axis=-1, keepdims=True)
-    means: FloatArray = values * (parts @ (np.square(widths) / totals))
-    return means
+    factors: FloatArray = parts @ (np.square(widths) / totals)
+    return factors
 
 
 # ---- Slope and constant of a fitted model, recalibrated privately.

@@ -1,5 +1,7 @@
 """Several sites, one model: the bits and, but for the trust model, the certificate of the pooled table."""
 
+import importlib
+import inspect
 import json
 import os
 import signal
@@ -195,9 +197,49 @@ def test_rows_are_read_by_the_bounds_that_the_sites_state():
 
 
 def test_the_number_of_rounds_is_limited():
-    model, X, y = case("two-phase")
-    with opened(X, y, rounds=20) as table, pytest.raises(DataError, match="number of rounds that the plan states"):
-        model.fit(table)
+    """Over all sessions, since a coordinator ends and begins them as it likes."""
+    _, X, y = case("two-phase")
+    builder = BlockBuilder(1.0, "raise", NumberMap(np.asarray), numeric=True)
+    plan = plan_of(np.diff(EDGES).tolist(), rounds=5)
+    sites = sites_of(plan, tables_of(X, y, edges=EDGES))
+    with open_locally(plan, sites) as table:
+        source = table.session.open(builder)
+        table.session.total(source, TargetSum())
+    with open_locally(plan, sites) as table:
+        source = table.session.open(builder)
+        for _ in range(2):
+            table.session.total(source, TargetSum())
+        with pytest.raises(DataError, match="number of rounds that the plan states"):
+            table.session.total(source, TargetSum())
+
+
+def test_every_task_of_a_method_on_partitions_is_listed():
+    """Whatever has a sum or a value for each row of a block; those of a table in memory alone are the others."""
+    import pkgutil
+
+    import taciturn.methods
+    from taciturn.methods.tasks import TASKS
+
+    listed = {kind for one in TASKS.values() for kind in (*one.tasks, *one.parts)}
+    in_memory = ("taciturn.methods.survival", "taciturn.methods.objective", "taciturn.methods.selection.estimator")
+    found = set()
+    for module in pkgutil.walk_packages(taciturn.methods.__path__, "taciturn.methods."):
+        if not module.name.startswith(in_memory):
+            loaded = importlib.import_module(module.name)
+            found |= {
+                each for each in vars(loaded).values() if inspect.isclass(each) and each.__module__ == module.name
+            }
+
+    def asks_for_blocks(kind):
+        for name in ("__call__", "values"):
+            method = vars(kind).get(name)
+            if inspect.isfunction(method) and list(inspect.signature(method).parameters) == ["self", "block"]:
+                return not getattr(kind, "_is_protocol", False) and not kind.__subclasses__()
+        return False
+
+    asking = {kind for kind in found if asks_for_blocks(kind)}
+    assert len(asking) > 30
+    assert {kind.__name__ for kind in asking - listed} == set()
 
 
 def test_a_table_is_divided_at_random_and_once():

@@ -19,6 +19,7 @@ COMMANDS = (
     "select",
     "verify",
     "compare",
+    "site",
     "budget",
     "arena",
     "audit",

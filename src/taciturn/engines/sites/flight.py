@@ -190,7 +190,7 @@ def serve(site: Site, keys: PartyKeys, told: Callable[[str], None]) -> None:
             with writer:
                 _converse(site, reader, writer, told)
             waiting = False
-            told(f"the session has ended with request {site.n_requests:,}; waiting for the next one")
+            told(f"the session has ended, {site.n_requests:,} requests until now; waiting for the next one")
         except (OSError, pa.ArrowException):
             # It is not there, is another one, or does not know this site.
             if not waiting:

@@ -58,7 +58,7 @@ class SitePlan:
     invalid : {"raise", "null"}
         What becomes of cells that cannot be used.
     rounds : int
-        The number of requests that a site answers before it ends the session.
+        The number of requests that a site answers, over all sessions, before somebody there starts it again.
     address : str
         Where the coordinator listens, as ``host:port``.
     certificate : bytes

@@ -52,7 +52,7 @@ _REPEATED = (
     "sites: expected a request that is numbered beyond those before, got a repeated number; open the sites again."
 )
 _FOREIGN = "sites: expected a request within the plan and its public numbers, got another; fit what the plan lists."
-_ENDED = "sites: expected at most the number of rounds that the plan states, got more; agree on a new plan."
+_ENDED = "sites: expected at most the number of rounds that the plan states, got more; have the sites started again, or agree on a new plan."
 _NOT_JOINED = (
     "sites: expected the session keys of all sites once, before any request, got others; open the sites again."
 )
@@ -99,6 +99,8 @@ class Site:
         self._own = keys.pads
         self._words = messages.Vocabulary((*_BUILDERS, *tasks.tasks, *tasks.parts), _MAPS)
         self._persons = self._checked_persons()
+        self.n_requests = 0
+        """Requests that were taken since the site runs, over all sessions."""
         self._begin()
 
     def _checked_persons(self) -> PersonKeys | None:
@@ -130,11 +132,6 @@ class Site:
         self._pads: SitePads | None = None
         self._last, self._whole = 0, -1
         self._sources: dict[int, Source] = {}
-
-    @property
-    def n_requests(self) -> int:
-        """The number of the last request of this session."""
-        return self._last
 
     def hello(self) -> bytes:
         """Begin a session: its first message has a new public key, and what is public about the columns."""
@@ -181,9 +178,9 @@ class Site:
             raise DataError(_NOT_JOINED)
         if type(number) is not int or number <= self._last:
             raise DataError(_REPEATED)
-        if number > self.plan.rounds:
+        if self.n_requests >= self.plan.rounds:
             raise DataError(_ENDED)
-        self._last = number
+        self._last, self.n_requests = number, self.n_requests + 1
 
     def _masked(self, sums: IntArray, number: int, message: bytes) -> Any:
         assert self._pads is not None

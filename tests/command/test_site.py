@@ -35,8 +35,8 @@ def serve(folder, *more, name="north"):
 def test_keys_are_created_once_and_told_by_their_files(tmp_path):
     done = run("site", "--create-keys", "east", cwd=tmp_path)
     assert (done.code, done.out) == (0, "written: east.keys, which stays here; east.toml, which goes into the plan\n")
-    assert re.fullmatch(r'\[\[sites\]\]\nname = "east"\nrows = 0 .*\nkey = "[0-9a-f]{64}"\ncertificate = """\n(.|\n)*"""\n',
-                        (tmp_path / "east.toml").read_text())  # fmt: skip
+    entry = r'\[\[sites\]\]\nname = "east"\nrows = 0 .*\nkey = "[0-9a-f]{64}"\ncertificate = """\n(.|\n)*"""\n'
+    assert re.fullmatch(entry, (tmp_path / "east.toml").read_text())
     again = run("site", "--create-keys", "east", cwd=tmp_path)
     assert again.code == 1
     assert "a file that is not there yet" in again.err

@@ -7,8 +7,8 @@ sums, to the bit (Bonawitz et al. 2017, without their recovery of lost sites: a 
 
 **The secret.** ``X25519(s_i, s_j) || X25519(e_i, e_j)``: s are the sites' own keys, whose public halves the plan pins;
 e are drawn anew by each site for each session, and the coordinator passes their public halves on. Whoever exchanges an
-e on the way does not know the first half. Whoever obtains an s later does not know the second half of a past session whose
-e were passed on as they were drawn.
+e on the way does not know the first half. Whoever obtains an s later does not know the second half of a past session
+whose e were passed on as they were drawn.
 
 **The pad of one request.** AES-256 in counter mode, under the key ``HKDF-SHA256(secret, salt=session, info=request)``:
 

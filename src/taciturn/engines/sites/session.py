@@ -52,7 +52,10 @@ _REPEATED = (
     "sites: expected a request that is numbered beyond those before, got a repeated number; open the sites again."
 )
 _FOREIGN = "sites: expected a request within the plan and its public numbers, got another; fit what the plan lists."
-_ENDED = "sites: expected at most the number of rounds that the plan states, got more; have the sites started again, or agree on a new plan."
+_ENDED = (
+    "sites: expected at most the number of rounds that the plan states, got more; have the sites started again, or "
+    "agree on a new plan."
+)
 _NOT_JOINED = (
     "sites: expected the session keys of all sites once, before any request, got others; open the sites again."
 )

@@ -29,6 +29,7 @@ from taciturn_research.benchmarks.bench_kernels import (
     randomness_rows,
     top_k_rows,
 )
+from taciturn_research.benchmarks.bench_sites import sites_rows
 from taciturn_research.benchmarks.bench_steps import frank_wolfe_rows, hard_threshold_rows, screening_rows
 from taciturn_research.benchmarks.measuring import (
     FASTER,
@@ -71,6 +72,7 @@ SUITES = {
     "starting": Suite("imports and first fits", starting_rows, SLOWER),
     "table": Suite("a table on disk", table_rows, SLOWER),
     "files": Suite("files larger than memory", files_rows, SLOWER),
+    "sites": Suite("several sites", sites_rows, SLOWER),
     "peers": Suite("fits beside other libraries", bench_peers.rows, SLOWER, by_name_only=True),
 }
 

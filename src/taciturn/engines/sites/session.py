@@ -342,7 +342,8 @@ class Session:
     def __init__(self, plan: SitePlan, channels: Mapping[str, Channel]) -> None:
         self.plan = plan
         self._channels = {name: channels[name] for name in plan.pinned}
-        self._number, self._source = 0, 0
+        self.n_requests, self._source = 0, 0
+        """Requests that were sent until now, each of which has its number."""
         self._over: str | None = None
         hellos = self._received()
         self.table = self._agreed(hellos)
@@ -388,8 +389,8 @@ class Session:
             channel.close()
 
     def _sum(self, request: Mapping[str, Any]) -> IntArray:
-        self._number += 1
-        answers = self._exchange({"number": self._number, **request})
+        self.n_requests += 1
+        answers = self._exchange({"number": self.n_requests, **request})
         shape = next(iter(answers.values()))["shape"]
         words = [answer["sum"] for answer in answers.values()]
         if any(each.dtype != np.uint64 or each.shape != (math.prod(shape) + 1,) for each in words):

@@ -271,7 +271,7 @@ def test_masks_that_follow_sites_are_told_from_draws():
         assert not drawn_at_random([~part for part in rest])
 
 
-@pytest.mark.parametrize("what", ["rows", "persons", "plan", "columns"])
+@pytest.mark.parametrize("what", ["rows", "persons", "plan", "version", "columns"])
 def test_sites_that_did_not_agree_are_refused(what):
     _, X, y = case("two-phase")
     rows = np.diff(EDGES).tolist()
@@ -280,7 +280,11 @@ def test_sites_that_did_not_agree_are_refused(what):
         plan = plan_of([rows[0], rows[1] + 1, rows[2]])
     if what == "persons":
         plan = plan_of(rows, [COUNTS[0], COUNTS[1] - 1, COUNTS[2]])
-    words = {"plan": "same plan", "columns": "same columns"}.get(what, f"the .* {what}")
+    words = {
+        "plan": "same plan",
+        "columns": "same columns",
+        "version": "expected taciturn .* got another at 'west'",
+    }.get(what, f"the .* {what}")
     with pytest.raises(DataError, match=words):
         open_locally(plan, changed(sites_of(plan, tables_of(X, y, keys, edges=EDGES)), what))
 
@@ -289,6 +293,9 @@ def changed(sites, what):
     """Sites of which the last has another plan, or other names of columns."""
     if what == "plan":
         sites["west"].plan = replace(sites["west"].plan, study="another")
+    if what == "version":
+        hello, write = sites["west"].hello, messages.write
+        sites["west"].hello = lambda: write(messages.Vocabulary(()).read(hello()) | {"version": "0.0"})
     if what == "columns":
         sites["west"]._table.names = tuple("abcdefgh")
     return sites

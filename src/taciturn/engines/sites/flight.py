@@ -203,7 +203,7 @@ def serve(site: Site, keys: PartyKeys, told: Callable[[str], None]) -> None:
 
 def _converse(site: Site, reader: Any, writer: Any, told: Callable[[str], None]) -> None:
     writer.write_metadata(pa.py_buffer(site.hello()))
-    told("at the coordinator's; waiting for the other sites")
+    told("connected to the coordinator; waiting for the other sites")
     while True:
         try:
             message = reader.read_chunk().app_metadata.to_pybytes()

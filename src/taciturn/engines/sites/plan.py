@@ -325,7 +325,9 @@ def create_keys(name: str, folder: str | os.PathLike[str] = ".") -> tuple[Path, 
 
 def bounds_digest(path: str | os.PathLike[str]) -> str:
     """The SHA-256 of a bounds file, as plans state it."""
-    return hashlib.sha256(_read(Path(path), "bounds").encode()).hexdigest()
+    path = Path(path)
+    _read(path, "bounds")
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _certificate(name: str, value: Any) -> bytes:

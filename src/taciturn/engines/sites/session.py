@@ -10,6 +10,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from taciturn._version import __version__
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
 from taciturn.core.guard import guarded
 from taciturn.core.validation import BoolArray, IntArray
@@ -143,6 +144,7 @@ class Site:
         return messages.write(
             {
                 "plan": self.plan.digest.hex(),
+                "version": __version__,
                 "site": self.name,
                 "key": self._key.public.hex(),
                 "table": describe_table(self._table),
@@ -354,13 +356,17 @@ class Session:
         """What all sites say of their columns, which is public."""
         first: Mapping[str, Any] | None = None
         for name, hello in hellos.items():
-            if hello["site"] != name or hello["plan"] != self.plan.digest.hex():
+            if hello.get("version") != __version__:
+                raise DataError(
+                    f"sites: expected taciturn {__version__} at all sites, got another at {name!r}; install the same."
+                )
+            if hello.get("plan") != self.plan.digest.hex() or hello.get("site") != name:
                 raise DataError(f"sites: expected the same plan at all sites, got another at {name!r}; copy this one.")
-            first = hello["table"] if first is None else first
-            if hello["table"] != first:
+            first = hello.get("table") if first is None else first
+            if not isinstance(first, dict) or hello.get("table") != first:
                 raise DataError(
                     f"sites: expected the same columns and bounds at all sites, got others at {name!r}; compare the "
-                    "names and types of its columns, and the versions of taciturn."
+                    "names and types of its columns."
                 )
         assert first is not None
         return first
@@ -391,10 +397,12 @@ class Session:
     def _sum(self, request: Mapping[str, Any]) -> IntArray:
         self.n_requests += 1
         answers = self._exchange({"number": self.n_requests, **request})
-        shape = next(iter(answers.values()))["shape"]
-        words = [answer["sum"] for answer in answers.values()]
-        if any(each.dtype != np.uint64 or each.shape != (math.prod(shape) + 1,) for each in words):
-            raise self._ending("sums of one form", "of several forms")
+        words = [answer.get("sum") for answer in answers.values()]
+        shapes = {answer.get("shape") for answer in answers.values()}
+        if not all(isinstance(each, np.ndarray) and each.dtype == np.uint64 and each.ndim == 1 for each in words):
+            raise self._ending("sums", "something else")
+        if len(shapes) > 1 or len({each.size for each in words}) > 1:
+            raise self._ending("sums of one form", "several")
         if any(int(each[-1]) == _CHECK for each in words):
             raise self._ending("masked sums", "one without a mask")
         total = np.zeros(words[0].size, dtype=np.uint64)
@@ -403,7 +411,7 @@ class Session:
         signed: IntArray = total.view(np.int64)
         if int(signed[-1]) != _CHECK * len(words):
             raise self._ending("sums whose masks cancel", "others")
-        return signed[:-1].reshape(shape)
+        return signed[:-1].reshape(shapes.pop())
 
     def _ending(self, expected: str, found: str) -> DataError:
         """The session ends: a site, or what is between, does not do what was agreed."""
@@ -427,7 +435,10 @@ class Session:
         return answers
 
     def _received(self) -> dict[str, Any]:
-        return {name: _WORDS.read(self._try(name, each.receive)) for name, each in self._channels.items()}
+        read = {name: _WORDS.read(self._try(name, each.receive)) for name, each in self._channels.items()}
+        if not all(isinstance(each, dict) for each in read.values()):
+            raise self._ending("messages with names", "others")
+        return read
 
     def _try(self, name: str, act: Callable[[], Any]) -> Any:
         try:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from taciturn.app.verify import check_heads
 from taciturn.charts import round_safely
 from taciturn.core.errors import AccountError, CertificateError, TaciturnError
 from taciturn.core.validation import as_real
@@ -177,8 +178,6 @@ def _judge_seed(evidence: _Evidence, accepted: bool) -> tuple[bool, str]:
 
 
 def _judge_account(evidence: _Evidence, demanded: bool) -> tuple[bool, str]:
-    from taciturn.app.verify import check_heads
-
     if evidence.entries is None:
         return not demanded, "no account was given (--account)"
     name, verdicts = evidence.entries[0].account, check_heads(evidence.certificates, evidence.entries)

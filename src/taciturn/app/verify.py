@@ -22,6 +22,7 @@ from sklearn.base import is_classifier
 
 from taciturn._version import __version__
 from taciturn.app.model_file import SPLIT_RECORDS, Model, ScoreFile, model_digest, public_facts
+from taciturn.charts import round_safely
 from taciturn.core.errors import AccountError, CertificateError, DataError, ParameterError, TaciturnError
 from taciturn.core.validation import parse_strictly
 from taciturn.privacy.account import person_column_of
@@ -1033,7 +1034,8 @@ def _describe_claim(certificate: Certificate) -> str:
     """What was recomputed of a certificate, in words."""
     if certificate.status == "not private":
         return "no guarantee, and it says so"
-    stated = f"epsilon {certificate.epsilon:g} at delta {certificate.delta:g}, {certificate.relation}"
+    epsilon = round_safely(certificate.epsilon, up=True, digits=6)
+    stated = f"epsilon {epsilon} at delta {certificate.delta:g}, {certificate.relation}"
     releases = f"its {len(certificate.events):,} kinds of release" if len(certificate.events) != 1 else "its release"
     if certificate.status == "as published":
         return f"a published claim of {stated}; what is proved beside it follows from {releases}"

@@ -46,10 +46,9 @@ formula_variables <- function(formula, data) {
     stated <- attr(terms(formula, data = data[0L, , drop = FALSE]), "term.labels")
     gsub("^`|`$", "", stated)
   }
-  missing <- setdiff(c(target, columns), names(data))
-  if (length(missing)) {
-    refuse("formula: expected names of columns of the data, got ", quoted(missing),
-           "; state powers, products and splines in the terms of the bounds.")
+  unknown <- setdiff(c(target, columns), names(data))
+  if (length(unknown)) {
+    refuse("formula: expected columns of the data, got ", quoted(unknown), "; state powers and products in the bounds.")
   }
   if (any(grepl(",", columns, fixed = TRUE))) refuse("formula: expected names without commas; rename the column.")
   list(target = target, columns = columns)
@@ -57,11 +56,8 @@ formula_variables <- function(formula, data) {
 
 family_name <- function(family) {
   if (is.function(family)) family <- family()
-  link <- NULL
-  if (inherits(family, "family")) {
-    link <- family$link
-    family <- family$family
-  }
+  link <- if (is.list(family)) family$link
+  if (is.list(family)) family <- family$family
   links <- c(gaussian = "identity", binomial = "logit", multinomial = "logit", poisson = "log", Gamma = "log")
   if (!is.character(family) || length(family) != 1L || !family %in% names(links)) {
     refuse("family: expected one of ", quoted(names(links)), ".")
@@ -72,11 +68,9 @@ family_name <- function(family) {
   family
 }
 
-kind_of_family <- function(family) switch(family, poisson = "count", Gamma = "amount", NULL)
-
 # The bounds as a file of TOML: a copy of a file, or a named list.
 write_bounds <- function(bounds, target, family, path) {
-  kind <- kind_of_family(family)
+  kind <- switch(family, poisson = "count", Gamma = "amount", NULL)
   if (is.character(bounds) && length(bounds) == 1L) {
     if (!file.exists(bounds)) refuse("bounds: expected a file that exists, or a named list.")
     text <- readLines(bounds, warn = FALSE, encoding = "UTF-8")
@@ -121,15 +115,13 @@ toml_value <- function(name, value) {
   if (length(value) != 1L || is.na(value)) refuse("bounds: expected one value for ", quoted(name), ".")
   if (is.logical(value)) return(if (value) "true" else "false")
   if (inherits(value, "Date")) return(format(value))
-  if (is.numeric(value)) return(number_text(value))
-  if (is.character(value) || is.factor(value)) return(toml_text(value))
-  refuse("bounds: expected a number, a text, a date or true or false for ", quoted(name), ".")
+  if (is.numeric(value)) number_text(value) else toml_text(value)
 }
 
 # A number with all of its digits.
 number_text <- function(value) {
   if (!is.numeric(value) || length(value) != 1L || !is.finite(value)) refuse("expected a finite number.")
-  if (value == trunc(value) && abs(value) < 2^53) sprintf("%.0f", value) else formatC(value, digits = 17, format = "g")
+  if (value == trunc(value)) sprintf("%.0f", value) else formatC(value, digits = 17, format = "g")
 }
 
 # A CSV file with all digits of numbers, which write.csv rounds.
@@ -138,10 +130,12 @@ write_table <- function(data, path) {
     column <- data[[name]]
     if (is.factor(column)) column <- as.character(column)
     if (inherits(column, "Date")) column <- format(column)
-    if (!is.null(dim(column)) || is.object(column) || !(is.numeric(column) || is.logical(column) || is.character(column))) {
-      refuse("column ", quoted(name), ": expected numbers, text, factors, dates or truth values; convert it, or leave it out.")
+    plain <- is.numeric(column) || is.logical(column) || is.character(column)
+    if (!plain || is.object(column) || !is.null(dim(column))) {
+      refuse("column ", quoted(name), ": expected numbers, text, factors, dates or truth values; convert it.")
     }
-    text <- if (is.double(column)) formatC(column, digits = 17, format = "g", width = 1) else enc2utf8(as.character(column))
+    exact <- function() formatC(column, digits = 17, format = "g", width = 1)
+    text <- if (is.double(column)) exact() else enc2utf8(as.character(column))
     if (is.character(column)) text <- csv_text(text)
     ifelse(is.na(column), "", text)
   })
@@ -164,5 +158,6 @@ run_command <- function(arguments, folder) {
   for (note in grep("^note: ", said, value = TRUE)) message(note)
   if (code == 0L || code == 3L) return(invisible())
   sentences <- grep("^taciturn: ", said, value = TRUE)
-  refuse(if (length(sentences)) paste(sentences, collapse = "\n") else "taciturn: the command failed without a sentence.")
+  if (!length(sentences)) sentences <- "taciturn: the command failed without a sentence."
+  refuse(paste(sentences, collapse = "\n"))
 }

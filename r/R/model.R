@@ -10,28 +10,21 @@ tac_read <- function(path) {
   structure(list(model = model), class = "tac_fit")
 }
 
-columns_of_features <- function(model) {
-  bounds <- model$bounds
-  unlist(lapply(unlist(bounds$order), function(name) rep(name, length(own_features(bounds, name)))))
-}
-
 # How many units of its column one unit of a feature is, and the change that effects are for.
 feature_scales <- function(model) {
   bounds <- model$bounds
-  scales <- lapply(unlist(bounds$order), function(name) {
+  of_columns <- lapply(unlist(bounds$order), function(name) {
     column <- stated_column(bounds, name)
-    width <- length(own_features(bounds, name))
-    if (column$type != "number") return(list(unit = rep(1, width), per = rep(1, width)))
-    per <- if (is.null(column$per)) 1 else column$per
-    more <- rep(1, width - 1L)
-    list(unit = c(column$upper / 2 - column$lower / 2, more), per = c(per, more))
+    number <- column$type == "number"
+    more <- rep(1, length(own_features(bounds, name)) - 1L)
+    per <- if (number && !is.null(column$per)) column$per else 1
+    data.frame(unit = c(if (number) column$upper / 2 - column$lower / 2 else 1, more), per = c(per, more))
   })
   of_terms <- lapply(unlist(bounds$terms$list), function(text) {
     ranges <- term_ranges(parse_term(text, bounds))
-    list(unit = vapply(ranges, function(ends) ends[2L] / 2 - ends[1L] / 2, 0), per = rep(1, length(ranges)))
+    data.frame(unit = vapply(ranges, function(ends) ends[2L] / 2 - ends[1L] / 2, 0), per = 1)
   })
-  scales <- c(scales, of_terms)
-  list(unit = unlist(lapply(scales, `[[`, "unit")), per = unlist(lapply(scales, `[[`, "per")))
+  do.call(rbind, c(of_columns, of_terms))
 }
 
 nulls_to_na <- function(row) vapply(row, function(each) if (is.null(each)) NA_real_ else as.numeric(each), 0)
@@ -42,11 +35,9 @@ coefficient_table <- function(model, level = NULL) {
   scales <- feature_scales(model)
   found <- model$inference
   chosen <- if (is.null(found)) which(colSums(values != 0) > 0) else unlist(found$columns) + 1L
-  labels <- as.character(unlist(model$classes))
-  outputs <- if (nrow(values) == 1L) "" else labels
-  rows <- seq_len(nrow(values))
+  outputs <- if (nrow(values) == 1L) "" else as.character(unlist(model$classes))
   # With errors, classes are compared with the first one.
-  if (!is.null(found) && length(rows) > 1L) rows <- rows[-1L]
+  rows <- if (!is.null(found) && nrow(values) > 1L) seq_len(nrow(values))[-1L] else seq_len(nrow(values))
   share <- c(scales$per[chosen] / scales$unit[chosen], 1)
   if (is.null(level)) level <- if (is.null(found)) 0.95 else found$confidence_level
   tables <- lapply(seq_along(rows), function(k) {
@@ -61,8 +52,8 @@ coefficient_table <- function(model, level = NULL) {
       estimate[is.na(error)] <- NA
     }
     reach <- qt(0.5 + level / 2, degrees) * error + allowance
-    statistic <- pmax(abs(estimate) - allowance, 0) / error
-    statistic[which(statistic == Inf | is.nan(statistic))] <- ifelse(estimate == 0, 0, Inf)[which(statistic == Inf | is.nan(statistic))]
+    beyond <- pmax(abs(estimate) - allowance, 0)
+    statistic <- ifelse(beyond == 0, 0 * error, beyond / error)
     data.frame(
       y.level = if (length(outputs) > 1L) outputs[rows[k]] else "",
       term = c(unlist(model$features)[chosen], "(Intercept)"), estimate = estimate, std.error = error,
@@ -71,24 +62,26 @@ coefficient_table <- function(model, level = NULL) {
     )
   })
   table <- do.call(rbind, tables)
-  if (length(outputs) == 1L) table$y.level <- NULL
-  table
+  if (length(outputs) > 1L) table else table[-1L]
 }
 
-row_names <- function(table) if (is.null(table$y.level)) table$term else paste(table$y.level, table$term, sep = ":")
+coefficient_names <- function(table) {
+  if (is.null(table$y.level)) table$term else paste(table$y.level, table$term, sep = ":")
+}
 
 coef.tac_fit <- function(object, ...) {
   table <- coefficient_table(object$model)
-  stats::setNames(table$estimate, row_names(table))
+  stats::setNames(table$estimate, coefficient_names(table))
 }
 
 confint.tac_fit <- function(object, parm, level = NULL, ...) {
-  if (is.null(object$model$inference)) refuse("confint: expected a fit with inference = TRUE, whose coefficients have errors; fit again.")
-  if (is.null(level)) level <- object$model$inference$confidence_level
+  found <- object$model$inference
+  if (is.null(found)) refuse("confint: expected a fit with inference = TRUE, got one without errors; fit again.")
+  if (is.null(level)) level <- found$confidence_level
   table <- coefficient_table(object$model, level)
   ends <- as.matrix(table[c("conf.low", "conf.high")])
   shares <- c(0.5 - level / 2, 0.5 + level / 2)
-  dimnames(ends) <- list(row_names(table), paste(format(100 * shares, trim = TRUE, digits = 3), "%"))
+  dimnames(ends) <- list(coefficient_names(table), paste(format(100 * shares, trim = TRUE, digits = 3), "%"))
   if (missing(parm)) ends else ends[parm, , drop = FALSE]
 }
 
@@ -105,8 +98,8 @@ glance.tac_fit <- function(x, ...) {
   data.frame(
     estimator = model$estimator, epsilon = as.numeric(certificate$epsilon), delta = certificate$delta,
     relation = certificate$relation, unit = certificate$unit, status = certificate$status, seeded = certificate$seeded,
-    nobs = if (is.numeric(records)) records else NA_real_, n.features = length(model$features),
-    n.selected = sum(colSums(coefficient_rows(model) != 0) > 0)
+    nobs = if (is.numeric(records)) records else NA_real_,
+    n.features = length(model$features), n.selected = sum(colSums(coefficient_rows(model) != 0) > 0)
   )
 }
 
@@ -114,14 +107,14 @@ guarantee <- function(model) {
   found <- model$certificate
   whom <- if (found$unit == "person") "all rows of one person" else "one record"
   seed <- if (isTRUE(found$seeded)) "; seeded: for reproduction only" else ""
-  sprintf("guarantee: epsilon = %s, delta = %s for %s (%s), %s%s", format(found$epsilon), format(found$delta), whom, found$relation, found$status, seed)
+  claim <- sprintf("guarantee: epsilon = %s, delta = %s", format(found$epsilon), format(found$delta))
+  sprintf("%s for %s (%s), %s%s", claim, whom, found$relation, found$status, seed)
 }
 
 print.tac_fit <- function(x, ...) {
-  model <- x$model
-  cat(model$estimator, " of ", model$target, "\n\n", sep = "")
+  cat(x$model$estimator, " of ", x$model$target, "\n\n", sep = "")
   print(coef(x), ...)
-  cat("\n", guarantee(model), "\n", sep = "")
+  cat("\n", guarantee(x$model), "\n", sep = "")
   invisible(x)
 }
 
@@ -133,12 +126,9 @@ print.summary.tac_fit <- function(x, digits = 4L, ...) {
   found <- x$model$inference
   cat(x$model$estimator, " of ", x$model$target, "\n\n", sep = "")
   print(x$coefficients, digits = digits, row.names = FALSE, ...)
-  if (is.null(found)) {
-    cat("\nThese are the weights of a prediction rule, without standard errors.\n")
-  } else {
-    cat(sprintf("\nThe %g%% intervals include the sampling error and the noise for privacy.\n", 100 * found$confidence_level))
-    if (!is.null(found$reason)) cat(found$reason, "\n")
-  }
-  cat(guarantee(x$model), "\n", sep = "")
+  said <- "These are the weights of a prediction rule, without standard errors."
+  errors <- "The %g%% intervals include the sampling error and the noise for privacy."
+  if (!is.null(found)) said <- sprintf(errors, 100 * found$confidence_level)
+  cat("\n", paste0(c(said, found$reason, guarantee(x$model)), "\n"), sep = "")
   invisible(x)
 }

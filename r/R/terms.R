@@ -1,27 +1,31 @@
 # Terms of a design: powers, logarithms, splines and products of columns.
 
+term_patterns <- c(
+  spline = "^spline\\((.+?)((?:\\s*,\\s*[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)+)\\s*\\)$",
+  log = "^log\\((.+)\\)$", power = "^(.+?)\\s*\\^\\s*([0-9]+)$"
+)
+
 # The factors of a term; columns with colons in their names are refused.
 parse_term <- function(text, bounds) {
   pieces <- trimws(strsplit(text, ":", fixed = TRUE)[[1L]])
   lapply(pieces, function(piece) {
-    patterns <- c(spline = "^spline\\((.+?)((?:\\s*,\\s*[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)+)\\s*\\)$",
-                  log = "^log\\((.+)\\)$", power = "^(.+?)\\s*\\^\\s*([0-9]+)$")
     known <- unlist(bounds$order)
     if (piece %in% known) return(factor_of(piece, "column", numeric(), bounds))
-    for (kind in names(patterns)) {
-      found <- regmatches(piece, regexec(patterns[[kind]], piece, perl = TRUE))[[1L]]
+    for (kind in names(term_patterns)) {
+      found <- regmatches(piece, regexec(term_patterns[[kind]], piece, perl = TRUE))[[1L]]
       if (length(found) && trimws(found[2L]) %in% known) {
         numbers <- if (kind == "log") numeric() else as.numeric(strsplit(gsub("^[ ,]+", "", found[3L]), ",")[[1L]])
         return(factor_of(trimws(found[2L]), kind, numbers, bounds))
       }
     }
-    refuse("terms: expected columns of the model in ", quoted(text), "; predict in Python.")
+    unsupported("terms such as ", quoted(text))
   })
 }
 
 factor_of <- function(name, kind, numbers, bounds) {
   column <- stated_column(bounds, name)
-  width <- if (kind == "spline") length(numbers) - 2 else if (column$type == "category") length(column$categories) else 1
+  width <- if (column$type == "category") length(column$categories) else 1
+  if (kind == "spline") width <- length(numbers) - 2
   list(name = name, kind = kind, numbers = numbers, column = column, width = width)
 }
 
@@ -30,7 +34,9 @@ factor_values <- function(factor, values) {
   column <- factor$column
   if (column$type != "number") return(values)
   x <- clip(values[, 1L], column$lower, column$upper)
-  matrix(switch(factor$kind, column = x, log = log(x), power = Reduce(`*`, rep(list(x), factor$numbers)), spline = spline_values(x, factor$numbers)), nrow(values))
+  power <- function() Reduce(`*`, rep(list(x), factor$numbers))
+  found <- switch(factor$kind, column = x, log = log(x), power = power(), spline = spline_values(x, factor$numbers))
+  matrix(found, nrow(values))
 }
 
 spline_values <- function(x, knots) {
@@ -58,13 +64,16 @@ factor_ranges <- function(factor) {
 }
 
 # The last factor changes fastest.
-products <- function(first, second, multiply) unlist(lapply(first, function(one) lapply(second, function(other) multiply(one, other))), recursive = FALSE)
+products <- function(first, second, multiply) {
+  unlist(lapply(first, function(one) lapply(second, function(other) multiply(one, other))), recursive = FALSE)
+}
 
 term_ranges <- function(term) {
   if (!any(vapply(term, function(f) f$column$type == "number", TRUE))) {
     return(rep(list(c(-1, 1)), prod(vapply(term, function(f) f$width, 0))))
   }
-  Reduce(function(first, second) products(first, second, function(a, b) range(outer(a, b))), lapply(term, factor_ranges))
+  multiply <- function(one, other) range(outer(one, other))
+  Reduce(function(first, second) products(first, second, multiply), lapply(term, factor_ranges))
 }
 
 term_features <- function(term, columns) {

@@ -38,7 +38,8 @@ icd = "I10"
 """
 TERMS = """
 [terms]
-list = ["age^2", "dose^3", "spline(age, 30, 50, 60, 80)", "log(age)", "age:smoker", "dose^2:region", "ward:region", "dose:age"]
+list = ["age^2", "dose^3", "spline(age, 30, 50, 60, 80)", "log(age)", "age:smoker", "dose^2:region", "ward:region",
+        "dose:age"]
 """
 TARGETS = {
     "classes": '[target]\nname = "y"\nclasses = ["no", "yes"]\n',
@@ -58,7 +59,7 @@ CASES = {
     "counts": ("count", COLUMNS, SparseRegressor(**COMMON, loss="poisson", y_bounds=(0.0, 20.0))),
     "amounts": ("amount", COLUMNS + TERMS, SparseRegressor(**COMMON, loss="gamma", y_bounds=(1.0, 50.0))),
     "some columns": ("number", COLUMNS, FrankWolfeRegressor(epsilon=5.0, random_state=0, x_bound=1.0,
-                                                            y_bounds=(-2.0, 3.5), n_steps=3)),
+                                                            y_bounds=(-2.0, 3.5), n_steps=30)),
     "intervals": ("number", COLUMNS, SparseRegressor(**COMMON | {"n_nonzero": 4}, y_bounds=(-2.0, 3.5), inference=True,
                                                      columns=(0, 3, 5, 7))),
 }  # fmt: skip
@@ -150,7 +151,7 @@ def test_predictions_are_those_of_python(cases, name):
 @pytest.mark.parametrize(
     ("file", "line", "instead", "hits"),
     [
-        ("predict.R", "(clip(values, ends[1L], ends[2L]) - centre) / half", "(values - centre) / half", "numbers"),
+        ("predict.R", "scaled[values >= ends[2L]] <- 1", "", "numbers"),
         ("predict.R", "substr(normal_text(cells), 1L, group)", "as.character(cells)", "numbers"),
         ("predict.R", "features[, owner == at] <- column$features", "features[, owner == at] <- 0", "numbers"),
         ("predict.R", "cbind(scaled, as.numeric(gaps))", "cbind(scaled, 0)", "numbers"),

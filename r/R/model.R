@@ -15,7 +15,7 @@ feature_scales <- function(model) {
   bounds <- model$bounds
   of_columns <- lapply(unlist(bounds$order), function(name) {
     column <- stated_column(bounds, name)
-    number <- column$type == "number"
+    number <- is_number(column)
     more <- rep(1, length(own_features(bounds, name)) - 1L)
     per <- if (number && !is.null(column$per)) column$per else 1
     data.frame(unit = c(if (number) column$upper / 2 - column$lower / 2 else 1, more), per = c(per, more))

@@ -82,13 +82,16 @@ fill_of <- function(bounds, name) {
   if (is.list(fill)) fill else list(value = fill)
 }
 
-# How many features a column has, by name.
+# A number, or the days since a date.
+is_number <- function(column) column$type == "number" || (column$type == "date" && is.null(column$parts))
+
+# Names of the features of a column.
 own_features <- function(bounds, name) {
   column <- stated_column(bounds, name)
   own <- switch(column$type,
     number = , boolean = name,
     category = paste0(name, "=", unlist(column$categories)),
-    unsupported("columns of type ", column$type, ", such as ", quoted(name), ",")
+    date = if (is_number(column)) name else unsupported("parts of dates, such as of ", quoted(name), ",")
   )
   if (isTRUE(fill_of(bounds, name)$indicator)) c(own, paste(name, "missing")) else own
 }
@@ -97,6 +100,7 @@ own_features <- function(bounds, name) {
 read_column <- function(bounds, name, data) {
   column <- stated_column(bounds, name)
   if (!name %in% names(data)) refuse("newdata: expected a column ", quoted(name), ", got a data frame without it.")
+  if (column$type == "date") unsupported("predictions for dates, such as ", quoted(name), ",")
   if (isTRUE(column$censored) || length(column$missing_values) || length(bounds$table$missing_values)) {
     unsupported("censored numbers and missing_values, as of ", quoted(name), ",")
   }

@@ -32,7 +32,7 @@ factor_of <- function(name, kind, numbers, bounds) {
 # One column for each feature of a factor, in the units of its column.
 factor_values <- function(factor, values) {
   column <- factor$column
-  if (column$type != "number") return(values)
+  if (!is_number(column)) return(values)
   x <- clip(values[, 1L], column$lower, column$upper)
   power <- function() Reduce(`*`, rep(list(x), factor$numbers))
   found <- switch(factor$kind, column = x, log = log(x), power = power(), spline = spline_values(x, factor$numbers))
@@ -57,7 +57,7 @@ spline_values <- function(x, knots) {
 # The range of each feature of a factor, as its values at the ends of the column.
 factor_ranges <- function(factor) {
   column <- factor$column
-  if (column$type != "number") return(rep(list(c(0, 1)), factor$width))
+  if (!is_number(column)) return(rep(list(c(0, 1)), factor$width))
   ends <- factor_values(factor, matrix(c(column$lower, column$upper)))
   even <- factor$kind == "power" && factor$numbers %% 2 == 0 && column$lower < 0 && column$upper > 0
   lapply(seq_len(ncol(ends)), function(j) c(min(if (even) 0, ends[, j]), max(ends[, j])))
@@ -69,7 +69,7 @@ products <- function(first, second, multiply) {
 }
 
 term_ranges <- function(term) {
-  if (!any(vapply(term, function(f) f$column$type == "number", TRUE))) {
+  if (!any(vapply(term, function(f) is_number(f$column), TRUE))) {
     return(rep(list(c(-1, 1)), prod(vapply(term, function(f) f$width, 0))))
   }
   multiply <- function(one, other) range(outer(one, other))

@@ -19,6 +19,7 @@ needs_r = pytest.mark.skipif(
 )
 
 FIT = """
+library(generics, warn.conflicts = FALSE)
 for (file in list.files("{package}/R", full.names = TRUE)) source(file)
 options(taciturn.command = "{command}")
 patients <- read.csv("patients.csv")

@@ -38,7 +38,7 @@ _BOUNDS = {
 }
 _CENTRAL = (
     "Central: whoever runs the fit holds the records in the clear and is trusted with them. Noise is added before "
-    "anything is written, and the files hold released values and public facts alone."
+    "anything is written, and what the fit writes holds released values and public facts alone."
 )
 _ARITHMETIC = {
     "exact": "sums are integers and released values lie on a lattice, so that the proof covers what the computer does",
@@ -229,7 +229,7 @@ class Answers:
             return f"{OWNER} what was released, such as a list of selected columns"
         estimator, target = self.model.estimator, _one_line(self.model.bounds.target.name)
         used, every = int(estimator.support_.sum()), len(self.model.feature_names)
-        score = ", and how good it is on other records" if "score.json" in self.certificates else ""
+        score = ", with a private score" if "score.json" in self.certificates else ""
         return (
             f"A linear model of “{target}” ({type(estimator).__name__}), with {used:,} of {every:,} features, fitted "
             f"under differential privacy{score}."
@@ -268,7 +268,7 @@ class Answers:
             return ["Any number. All rows of a person count as one record."]
         size = self.total.group_size
         return [
-            "One." if size == 1 else f"Up to {size}.",
+            "One: the guarantee is for a single row." if size == 1 else f"Up to {size}.",
             f"{OWNER} how that was made sure, since a person with more rows is protected less",
         ]
 

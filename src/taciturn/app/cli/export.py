@@ -9,15 +9,13 @@ import typer
 
 from taciturn.app.cli.output import replace_file
 from taciturn.app.cli.screen import print_line, print_note, stage
-from taciturn.app.cli.show import read_ledger
+from taciturn.app.cli.show import Folder, PaidBy, read_ledger
 from taciturn.app.cli.tables import Public
 from taciturn.core.errors import ParameterError
 
 
 def export(
-    folder: Annotated[
-        Path, typer.Argument(help="Folder that fit or select wrote, or one of its files.", show_default=False)
-    ],
+    folder: Folder,
     registry: Annotated[
         bool, typer.Option("--registry", help="A record for the OpenDP deployments registry, as YAML.")
     ] = False,
@@ -30,10 +28,7 @@ def export(
     public_key: Annotated[
         Path | None, typer.Option(help="The owner's public Ed25519 key (PEM file), to state who signed the files.")
     ] = None,
-    account: Annotated[
-        str | None,
-        typer.Option(help="The account that paid, such as sqlite:///study.db#name, or its exported ledger.jsonl."),
-    ] = None,
+    account: PaidBy = None,
     public: Public = False,
 ) -> None:
     """Verify files, and state what they guarantee for a registry or for a data access body; no data are read.

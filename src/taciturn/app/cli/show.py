@@ -694,18 +694,22 @@ def read_ledger(where: str) -> list[LedgerEntry]:
     return [entry_from_json(line) for line in lines]
 
 
+Folder = Annotated[
+    Path, typer.Argument(help="Folder that fit or select wrote, or one of its files.", show_default=False)
+]
+PaidBy = Annotated[
+    str | None,
+    typer.Option(help="The account that paid, such as sqlite:///study.db#name, or its exported ledger.jsonl."),
+]
+
+
 def verify(
-    folder: Annotated[
-        Path, typer.Argument(help="Folder that fit or select wrote, or one of its files.", show_default=False)
-    ],
+    folder: Folder,
     public_key: Annotated[
         Path | None,
         typer.Option(help="The owner's public Ed25519 key (PEM file): files that it did not sign are refused."),
     ] = None,
-    account: Annotated[
-        str | None,
-        typer.Option(help="The account that paid, such as sqlite:///study.db#name, or its exported ledger.jsonl."),
-    ] = None,
+    account: PaidBy = None,
     sign: Annotated[
         Path | None, typer.Option(help="Private Ed25519 key (PEM file) that signs the folder if nothing is refused.")
     ] = None,

@@ -34,7 +34,7 @@ REPORT   := build/demo/model/report.html
 # Data sets for make reproduce, where they are.
 DATA ?= $(wildcard ../shared/data)
 
-.PHONY: help demo test test-slow test-oldest test-newest lock lint examples lessons site docs wheel sbom \
+.PHONY: help demo test test-slow test-r test-oldest test-newest lock lint examples lessons site docs wheel sbom \
         release-check bench reproduce arena arena-other comparisons coverage audit ci-tools clean
 .DEFAULT_GOAL := help
 
@@ -65,6 +65,10 @@ test: $(DEV) ## Every test that is not marked slow
 
 test-slow: $(DEV) ## The tests that take minutes
 	$(BIN)/python -m pytest -m slow -n 2 --dist worksteal
+
+# R and its packages come from the system: apt-get install r-base-core r-cran-jsonlite r-cran-testthat r-cran-generics.
+test-r: $(DEV) ## The R package: R CMD check, and predictions in R beside those of Python; skipped where R is not installed
+	$(BIN)/python -m pytest tests/r -n 0 -m "" -rs
 
 $(OLDEST)/.core: pyproject.toml research/pyproject.toml constraints-oldest.txt
 	$(PYTHON) -m venv $(OLDEST)

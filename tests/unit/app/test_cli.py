@@ -18,6 +18,7 @@ COMMANDS = (
     "report",
     "select",
     "verify",
+    "export",
     "compare",
     "site",
     "budget",

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from taciturn.app.model_file import Model
+    from taciturn.app.policy import Point
     from taciturn.app.verify import Verification
     from taciturn.methods.inference.summary import CoefficientSummary
     from taciturn.methods.scores.function import ModelScore, PrivateScore
@@ -679,6 +680,7 @@ def _score(read: Model, X: Any, y: Any, persons: Any, metric: Any, **options: An
 
 # About a million entries.
 _MOST_CHARACTERS = 1 << 30
+_MOST_POLICY = 1 << 16
 
 
 def read_ledger(where: str) -> list[LedgerEntry]:
@@ -692,31 +694,43 @@ def read_ledger(where: str) -> list[LedgerEntry]:
     return [entry_from_json(line) for line in lines]
 
 
+Folder = Annotated[
+    Path, typer.Argument(help="Folder that fit or select wrote, or one of its files.", show_default=False)
+]
+PaidBy = Annotated[
+    str | None,
+    typer.Option(help="The account that paid, such as sqlite:///study.db#name, or its exported ledger.jsonl."),
+]
+
+
 def verify(
-    folder: Annotated[
-        Path, typer.Argument(help="Folder that fit or select wrote, or one of its files.", show_default=False)
-    ],
+    folder: Folder,
     public_key: Annotated[
         Path | None,
         typer.Option(help="The owner's public Ed25519 key (PEM file): files that it did not sign are refused."),
     ] = None,
-    account: Annotated[
-        str | None,
-        typer.Option(help="The account that paid, such as sqlite:///study.db#name, or its exported ledger.jsonl."),
-    ] = None,
+    account: PaidBy = None,
     sign: Annotated[
         Path | None, typer.Option(help="Private Ed25519 key (PEM file) that signs the folder if nothing is refused.")
+    ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(help="TOML file of what you demand, such as epsilon = 1.0: other files are refused."),
     ] = None,
 ) -> None:
     """Check, without data, that the files of a fit hold together and prove what they state; or sign them.
 
-    Example: taciturn verify model --public-key owner.pub.pem
+    Example: taciturn verify model --public-key owner.pub.pem --policy policy.toml
     """
+    from taciturn.app.policy import Policy
     from taciturn.app.report.model import model_report
     from taciturn.app.verify import SIGNATURE_NAME, VerificationError, read_public_key, sign_folder, verify_folder
 
     if sign is not None and public_key is not None:
         raise ParameterError("sign", str(sign), "no public key beside it", "sign first, then verify with --public-key")
+    if sign is not None and policy is not None:
+        raise ParameterError("sign", str(sign), "no policy beside it", "sign first, then verify with --policy")
+    demands = None if policy is None else Policy.from_toml(read_text(policy, "policy", _MOST_POLICY))
     trusted = None if public_key is None else read_public_key(public_key)
     ledger = None if account is None else read_ledger(account)
     key = read_signing_key(sign)
@@ -738,6 +752,23 @@ def verify(
         print_line("The files are consistent. Their author is not verified: --public-key checks a signature.")
     else:
         print_line("The files are consistent, and they are those that were signed.")
+    if policy is not None and demands is not None:
+        _judge(policy.name, list(demands.judge(found, ledger)))
+
+
+def _judge(name: str, points: list[Point]) -> None:
+    """Print one line for each point of a policy; raise if one is not met."""
+    from taciturn.app.policy import PolicyError
+
+    for point in points:
+        print_line(f"{'met    ' if point.is_met else 'NOT MET'}  {point.name:9}  {point.words}")
+    missed = [point.name for point in points if not point.is_met]
+    if missed:
+        raise PolicyError(
+            f"{name}: expected files that meet every point, got some that do not meet {', '.join(missed)}; do not "
+            "accept them, and ask their owner."
+        )
+    print_line(f"The files meet all {len(points)} points of {name}.")
 
 
 def _print_items(found: Verification, folder: Path) -> None:

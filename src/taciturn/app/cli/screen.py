@@ -244,6 +244,23 @@ def print_line(text: str) -> None:
     console().print(visible(text), markup=False, highlight=False, soft_wrap=True)
 
 
+def write_text(text: str) -> None:
+    """Write a text for other programs to standard output as it is, in UTF-8 wherever it goes."""
+    try:
+        sys.stdout.flush()
+        binary = getattr(sys.stdout, "buffer", None)
+        if binary is None:
+            sys.stdout.write(text)
+        else:
+            binary.write(text.encode())
+            binary.flush()
+    except OSError as error:
+        reason = (error.strerror or "an error").lower()
+    else:
+        return
+    raise NotShownError(f"standard output: {reason}")
+
+
 def print_sentence(text: str) -> None:
     """Print a sentence in lines as wide as the screen."""
     console().print(visible(text), markup=False, highlight=False)

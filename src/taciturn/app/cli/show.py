@@ -34,6 +34,7 @@ from taciturn.app.cli.screen import (
     print_sentence,
     shown_text,
     stage,
+    write_text,
 )
 from taciturn.app.cli.tables import (
     Invalid,
@@ -398,11 +399,32 @@ ShownFile = Annotated[
 ]
 
 
-def show(model: ShownFile) -> None:
+ShownFormat = Literal["screen", "csv", "json", "latex", "markdown", "docx"]
+
+
+def show(
+    model: ShownFile,
+    form: Annotated[
+        ShownFormat,
+        typer.Option("--format", help="The coefficients alone as a table: csv, json, latex, markdown, or docx (Word)."),
+    ] = "screen",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File for the table. [default: standard output; docx needs one]"),
+    ] = None,
+    public: Public = False,
+) -> None:
     """Show a model, its coefficients by name, and its certificate; or a certificate alone.
 
-    Example: taciturn show model
+    With --format the coefficients alone are written as a table for other programs and for papers, with their intervals.
+
+    Example: taciturn show model --format csv
     """
+    if form != "screen":
+        _write_table(read_model(model), form, output, public=public)
+        return
+    if output is not None:
+        raise ParameterError("output", str(output), "--format beside it", "choose a format, or leave it out")
     from taciturn.app.model_file import Model
     from taciturn.core.validation import parse_strictly
 
@@ -418,6 +440,26 @@ def show(model: ShownFile) -> None:
         print_line(f"made by: {shown.command}")
     else:
         print_certificate(shown)
+
+
+def _write_table(model: Model, form: str, output: Path | None, *, public: bool) -> None:
+    """Write the coefficients in a format of files to a file or to standard output."""
+    from taciturn.app.export import coefficient_table, to_docx
+
+    if output is not None and output.exists():
+        raise ParameterError("output", str(output), "a file that is not there yet", "choose another name")
+    table = coefficient_table(model)
+    if form == "docx":
+        if output is None:
+            raise ParameterError("output", None, "a file for the format docx", "name one with --output")
+        replace_file(output, to_docx(table), public=public, exclusive=True)
+    else:
+        text: str = getattr(table, f"to_{form}")()
+        if output is None:
+            write_text(text)
+            return
+        replace_file(output, text, public=public, exclusive=True)
+    print_line(f"written: {output}")
 
 
 def read_model(path: Path) -> Model:

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ from taciturn.data.target import (
     MeanCells,
     check_y_bounds,
 )
+from taciturn.engines.interface import ENCODER
 from taciturn.methods.families import family_of
 from taciturn.methods.inference.summary import Inference, restore_inference
 from taciturn.methods.registry import classes_of
@@ -668,11 +670,15 @@ class Model:
 
     def pipeline(self) -> Pipeline:
         """Return encoder and estimator as one fitted pipeline, which takes tables with named columns."""
-        encoder = self.encoder
-        if hasattr(self.estimator, "feature_names_in_"):
+        encoder, estimator = self.encoder, self.estimator
+        if hasattr(estimator, "feature_names_in_"):
             # An estimator that was fitted with feature names warns if it predicts without them.
             encoder.set_output(transform="pandas")
-        return Pipeline([("encode", encoder), ("model", self.estimator)])
+        if ENCODER in vars(estimator):
+            # One that was fitted to an open table would encode what is encoded already.
+            estimator = copy(estimator)
+            delattr(estimator, ENCODER)
+        return Pipeline([("encode", encoder), ("model", estimator)])
 
     def summary(self) -> CoefficientSummary:
         """The coefficients with standard errors, p-values and intervals, by feature and per unit of the columns.

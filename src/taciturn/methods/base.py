@@ -66,6 +66,7 @@ from taciturn.data.sensitivity import MOST_PRIVATE_ROWS, Relation, check_public_
 from taciturn.data.survival import SurvivalMap
 from taciturn.data.target import DEFAULT_X_BOUND, LabelMap, NumberMap, check_classes, numeric_target, stated_y_bounds
 from taciturn.engines.interface import (
+    ENCODER,
     ONE_PARTITION,
     ArraySource,
     BlockBuilder,
@@ -80,6 +81,7 @@ from taciturn.engines.interface import (
 from taciturn.losses import HuberLoss, LogisticLoss, Loss, SoftmaxLoss
 from taciturn.methods.docstrings import fill
 from taciturn.methods.options import Auto
+from taciturn.methods.plain import Response, plain_model
 from taciturn.methods.registry import list_accepting
 from taciturn.methods.schedule import Problem
 from taciturn.privacy.account import Account, Reservation, open_account
@@ -813,7 +815,8 @@ class PrivateEstimator(Guarded, Represented, Budgeted):
     def _open(self, X: Any, y: Any, persons: Any) -> tuple[Any, Any, Any]:
         """The arguments of a fit, with an open table in place of a dask collection; no cell is looked at."""
         X, y, persons = open_arguments(X, y, persons)
-        self.__dict__.pop("_table_bounds", None)
+        for name in ("_table_bounds", ENCODER):
+            self.__dict__.pop(name, None)
         if isinstance(X, OpenTable):
             self._check_table(X)
             self._table_bounds = {"x_bound": X.x_bound, "y_bounds": X.y_bounds}
@@ -1054,6 +1057,25 @@ class LinearPredictor(BaseEstimator):
         product = X @ self.coef_.T
         margins: FloatArray = (product.toarray() if sp.issparse(product) else np.asarray(product)) + self.intercept_
         return margins
+
+    @property
+    def _response(self) -> Response:
+        """How margins become the predictions of a regression."""
+        return Response()
+
+    def to_sklearn(self) -> Any:
+        """The model as a plain, fitted estimator of scikit-learn, for programs that know these.
+
+        Predictions are the same but for rounding. A classifier becomes a LogisticRegression. A regression whose
+        predictions are clipped to a public range becomes a Pipeline, because no estimator of scikit-learn clips: the
+        projection on the coefficients (TruncatedSVD), a QuantileTransformer with the ends of the range as its two
+        quantiles, and a LinearRegression of that one feature, or with a log link a PoissonRegressor. Others become a
+        LinearRegression. Rates of an exposure, which have no upper end, are clipped at 5e34.
+
+        **Privacy.** Post-processing of what the fit released: it costs nothing. The certificate stays behind.
+        """
+        check_is_fitted(self)
+        return plain_model(self, self._response)
 
     def sparsify(self) -> Self:
         """Store ``coef_`` as a sparse matrix, which pays when most of it is zero."""
@@ -1319,6 +1341,10 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel):
 
     def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
         return super()._described(plan, facts) | {"y_bounds": self._y_bounds}
+
+    @property
+    def _response(self) -> Response:
+        return Response(self.y_bounds_)
 
     @partitionwise
     def predict(self, X: Any) -> FloatArray:

@@ -351,6 +351,11 @@ class TableEncoder(Guarded, TransformerMixin, BaseEstimator):
         raise_column_problems(bounds, _blocks(columns), strict=self.invalid == "raise")
         raise refused
 
+    def encodes_as(self, other: TableEncoder) -> bool:
+        """Whether another fitted encoder gives the same features, by the bounds of both."""
+        pairs = ((each.bounds_.feature_names, each.bounds_.feature_ranges) for each in (self, other))
+        return len({str(pair) for pair in pairs}) == 1
+
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What has to be assumed of a table for the encoder to cost nothing, in words, for the certificate."""

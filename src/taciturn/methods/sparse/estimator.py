@@ -43,6 +43,7 @@ from taciturn.methods.inference.plan import InferencePlan, plan_inference, plan_
 from taciturn.methods.inference.run import InferenceResult, run_inference
 from taciturn.methods.inference.summary import FIXED_COLUMNS, INFERRED, InferringModel
 from taciturn.methods.options import Auto, FamilyLoss, NonzeroCount, SelectedUnit, Strategy
+from taciturn.methods.plain import Response
 from taciturn.methods.sparse.plan import METHODS, SparsePlan, plan_sparse
 from taciturn.methods.sparse.run import SparseResult, run_sparse
 from taciturn.methods.sparse.variables import find_places, variables_of_groups, variables_of_names
@@ -459,17 +460,23 @@ class SparseRegressor(PrivateRegressor, SparseModel):
         self.intercept_ = float(weights[0, -1])
         self.support_ = self.coef_ != 0.0
 
-    @partitionwise
-    def predict(self, X: Any) -> FloatArray:
-        """Predictions in the units of y, clipped to ``y_bounds_``; means of an exposure of one, if there are any."""
-        margins = self._margins(X).ravel()
+    @property
+    def _response(self) -> Response:
         if not self._family.log_link:
-            return np.clip(margins, *self.y_bounds_)
+            return super()._response
         least, most = self._family.least_mean(self.y_bounds_), self.y_bounds_[1]
         if self._largest_exposure is not None:
             # The rate of a short exposure may be large.
             least, most = least / self._largest_exposure, math.inf
-        return np.exp(np.clip(margins, math.log(least), math.log(most)))
+        return Response((math.log(least), math.log(most)), log_link=True)
+
+    @partitionwise
+    def predict(self, X: Any) -> FloatArray:
+        """Predictions in the units of y, clipped to ``y_bounds_``; means of an exposure of one, if there are any."""
+        if not self._family.log_link:
+            return super().predict(X)
+        ends = self._response.range or (-math.inf, math.inf)
+        return np.exp(np.clip(self._margins(X).ravel(), *ends))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R2 of the predictions, or D2, the share of the deviance that they explain, under a log link.

@@ -16,12 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import is_classifier
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
 from taciturn._version import __version__
 from taciturn.core.errors import CertificateError, DataError, ParameterError, TaciturnError
+from taciturn.core.sklearn_base import check_is_fitted, is_classifier
 from taciturn.core.validation import ONE, BoolArray, FloatArray, check_choice, parse_strictly
 from taciturn.data.target import (
     DEFAULT_X_BOUND,
@@ -44,6 +42,8 @@ from taciturn.tables.formats import check_readable
 from taciturn.tables.reading import TableEncoder
 
 if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
     from taciturn.methods.inference.summary import CoefficientSummary
 
 
@@ -670,6 +670,8 @@ class Model:
 
     def pipeline(self) -> Pipeline:
         """Return encoder and estimator as one fitted pipeline, which takes tables with named columns."""
+        from sklearn.pipeline import Pipeline
+
         encoder, estimator = self.encoder, self.estimator
         if hasattr(estimator, "feature_names_in_"):
             # An estimator that was fitted with feature names warns if it predicts without them.

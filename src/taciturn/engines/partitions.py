@@ -376,7 +376,8 @@ class PartitionedTable(OpenTable):
             return None
         from taciturn.tables.reading import TableEncoder
 
-        return TableEncoder(bounds=self.reader.bounds, invalid=self.reader.invalid).fit(self.reader.schema)
+        invalid: Any = self.reader.invalid
+        return TableEncoder(bounds=self.reader.bounds, invalid=invalid).fit(self.reader.schema)
 
     def each_features(self, function: Callable[[Any], Any]) -> list[Any]:
         """What a function gives for the features of each partition, read one after the other."""

@@ -17,9 +17,6 @@ from uuid import uuid4
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, log_expit, log_softmax, softmax
-from sklearn import get_config
-from sklearn.base import is_classifier
-from sklearn.utils.validation import check_is_fitted
 
 from taciturn.charts import Markup, card, element, format_number, format_odds_estimate, table
 from taciturn.core.errors import (
@@ -34,7 +31,7 @@ from taciturn.core.errors import (
 )
 from taciturn.core.guard import Guarded, calling_frames, warn_caller
 from taciturn.core.rng import Stream
-from taciturn.core.sklearn_base import BaseEstimator, ClassifierMixin, RegressorMixin
+from taciturn.core.sklearn_base import BaseEstimator, ClassifierMixin, RegressorMixin, check_is_fitted, is_classifier
 from taciturn.core.validation import (
     NO_RECORDS,
     AnyArray,
@@ -450,6 +447,8 @@ class Represented(BaseEstimator):
     """
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        from sklearn import get_config
+
         if not get_config()["print_changed_only"]:
             return str(super().__repr__(N_CHAR_MAX))
         defaults = {name: known.default for name, known in inspect.signature(type(self).__init__).parameters.items()}

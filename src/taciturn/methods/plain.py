@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import is_classifier
 
+from taciturn.core.sklearn_base import is_classifier
 from taciturn.core.validation import FloatArray
 
 

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from taciturn.core.errors import DataError, DataTypeError
 from taciturn.core.guard import Guarded
-from taciturn.core.sklearn_base import BaseEstimator, TransformerMixin
+from taciturn.core.sklearn_base import BaseEstimator, TransformerMixin, check_is_fitted
 from taciturn.core.validation import BoolArray, FloatArray, Invalid, check_choice
 from taciturn.data.persons import NamedKeys
 from taciturn.tables.bounds import TableBounds, missing_column

@@ -115,13 +115,14 @@ def fit(
 
     Example: taciturn fit patients.csv --bounds bounds.toml --epsilon 1 --nonzero 5 -o model
     """
+    key = read_signing_key(sign)
+    payer = open_payer(account, seed)
+    facts = gather_table_facts(table, target, task, bounds, find=private_bounds is not None)
+    # After the bounds were read, as a mistake in them should not wait for scikit-learn.
     from taciturn.app.model_file import Model
     from taciturn.app.report.model import model_report
     from taciturn.privacy.certificate import in_short
 
-    key = read_signing_key(sign)
-    payer = open_payer(account, seed)
-    facts = gather_table_facts(table, target, task, bounds, find=private_bounds is not None)
     share = check_share(private_bounds, facts)
     kept, asked = parse_nonzero(nonzero), dict[str, Any]()
     add_inference(

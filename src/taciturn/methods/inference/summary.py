@@ -12,11 +12,10 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
-from sklearn.base import is_classifier
-from sklearn.utils.validation import check_is_fitted
 
 from taciturn.charts import format_change, shown_change
 from taciturn.core.errors import ParameterError, visible
+from taciturn.core.sklearn_base import check_is_fitted, is_classifier
 from taciturn.core.validation import BoolArray, FloatArray, IndexArray
 from taciturn.data.sensitivity import Relation
 from taciturn.methods.families import FAMILIES, Family

@@ -10,11 +10,10 @@ from functools import partial
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
-from sklearn.base import is_classifier
-from sklearn.utils.validation import _get_feature_names
 
 from taciturn.core.errors import ParameterError, WeakBudgetWarning
 from taciturn.core.rng import Stream
+from taciturn.core.sklearn_base import is_classifier
 from taciturn.core.validation import (
     FloatArray,
     Invalid,
@@ -24,7 +23,7 @@ from taciturn.core.validation import (
     check_real,
     check_truth,
 )
-from taciturn.data.records import Measures
+from taciturn.data.records import Measures, names_of_columns
 from taciturn.data.target import DEFAULT_X_BOUND, NumberMap, positive_target
 from taciturn.engines.interface import OpenTable, Source, partitionwise
 from taciturn.methods import clipped_records
@@ -168,7 +167,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
 
     def _names(self, X: Any) -> Any:
         """The names of the features of a table, None where it has none."""
-        return X.names if isinstance(X, OpenTable) else _get_feature_names(X)
+        return X.names if isinstance(X, OpenTable) else names_of_columns(X)
 
     def _fixed_columns(self, X: Any, n_features: int) -> tuple[int, ...] | None:
         """The columns that the caller fixed, by their places in increasing order."""
@@ -474,7 +473,7 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     def predict(self, X: Any) -> FloatArray:
         """Predictions in the units of y, clipped to ``y_bounds_``; means of an exposure of one, if there are any."""
         if not self._family.log_link:
-            return super().predict(X)
+            return np.clip(self._margins(X).ravel(), *self.y_bounds_)
         ends = self._response.range or (-math.inf, math.inf)
         return np.exp(np.clip(self._margins(X).ravel(), *ends))
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import eigh
 from scipy.special import erf, expit, softmax
-from scipy.stats import entropy
 
 from taciturn.core.rng import Stream
 from taciturn.core.validation import ONE, BoolArray, FloatArray, IndexArray, IntArray
@@ -403,6 +402,8 @@ def _null_losses(plan: SparsePlan, start: FloatArray) -> tuple[float, float]:
     if plan.regression:
         return 1.0, 0.0
     shares = softmax(start if plan.problem.n_outputs > 1 else np.array([0.0, start[0]]))
+    from scipy.stats import entropy
+
     return min(float(entropy(shares)) / math.log(2.0), 1.0), -math.log(float(shares.min()))
 
 

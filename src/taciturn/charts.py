@@ -85,14 +85,24 @@ def format_estimate(value: float, lower: float, upper: float) -> str:
     >>> format_estimate(-0.00773, -0.4143, 0.3988), format_estimate(1.0301, 1.0283, 1.0319)
     ('-0.01 (-0.41 to 0.40)', '1.0301 (1.0283 to 1.0319)')
     """
+    form = estimate_form(value, lower, upper)
+    return f"{value:{form}} ({lower:{form}} to {upper:{form}})"
+
+
+def estimate_form(value: float, lower: float, upper: float) -> str:
+    """The form in which a number, its interval and its errors are written: with the same decimals.
+
+    Examples
+    --------
+    >>> estimate_form(1.0301, 1.0283, 1.0319), estimate_form(1e9, 0.0, 2e9)
+    ('z.4f', '.3g')
+    """
     # The interval of an odds ratio is shorter on one side.
     half = min(value - lower, upper - value)
     if _LEAST_ERROR <= half < _MOST_ERROR and max(abs(value), abs(lower), abs(upper)) < _MOST_ERROR:
         # Without a minus before a zero.
-        form = f"z.{max(0, 1 - math.floor(math.log10(half)))}f"
-    else:
-        form = ".3g"
-    return f"{value:{form}} ({lower:{form}} to {upper:{form}})"
+        return f"z.{max(0, 1 - math.floor(math.log10(half)))}f"
+    return ".3g"
 
 
 # Exponentials beyond are not finite.

@@ -81,9 +81,10 @@ def test_the_printed_numbers_are_those_of_the_model(fits, name):
     halves = {"age": 50.0, "dose": 1.0}
     for k, (place, feature) in enumerate(zip(found.columns, names, strict=True)):
         value, error = float(np.ravel(estimator.coef_)[place]), math.hypot(found.sampling[0, k], found.privacy[0, k])
-        coefficient, std_error, p, per_unit = rows[feature]
-        assert float(coefficient) == pytest.approx(value, rel=1e-3)
-        assert float(std_error) == pytest.approx(error, rel=1e-3)
+        *coefficient, std_error, p, per_unit = rows[feature]
+        unit = halves.get(feature, 1.0)
+        assert [float(cell.strip("†")) for cell in coefficient] == pytest.approx([value / unit], rel=1e-3)
+        assert float(std_error) == pytest.approx(error / unit, rel=1e-3)
         z, true_p = quantiles[k], 2 * student.sf(abs(value) / error, found.degrees[0, k])
         assert true_p < 0.001 if p == "<0.001" else abs(float(p) - true_p) < 6e-4
         expected = [(value + side * z * error) / halves.get(feature, 1.0) for side in (0, -1, 1)]
@@ -117,7 +118,7 @@ def test_a_wide_screen_shows_the_parts_of_the_error(fits, tables, monkeypatch):
     assert done.code == 0
     assert "of which privacy" in done.out
     found = fits["odds"][1].estimator.inference_
-    assert float(printed_rows(done.out)["age"][2]) == pytest.approx(found.privacy[0, 0], rel=1e-3)
+    assert float(printed_rows(done.out)["age"][2]) == pytest.approx(found.privacy[0, 0] / 50.0, rel=1e-3)
     monkeypatch.setenv("COLUMNS", "80")
     assert printed_rows(run("show", "odds", cwd=tables).out) == printed_rows(fits["odds"][0].out)
 

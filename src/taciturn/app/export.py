@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from taciturn.app.model_file import Model, shown_weights
+from taciturn.app.model_file import Model, noisy_weights, shown_weights
 from taciturn.charts import shown_change
 from taciturn.core.errors import ParameterError, visible
 from taciturn.methods.families import family_of, plural
-from taciturn.methods.inference.tidy import INTERCEPT, REFERENCE_LEVEL, TidyRow, TidyTable
+from taciturn.methods.inference.tidy import INTERCEPT, NOISY, REFERENCE_LEVEL, TidyRow, TidyTable
 
 WEIGHT = "weight of a prediction rule, without a standard error"
 """The note of a coefficient of a model without inference."""
@@ -52,12 +52,13 @@ def _weights(model: Model) -> tuple[TidyTable, list[set[str]]]:
     values, intercepts, _ = shown_weights(model.estimator, model.bounds)
     names, labels = model.feature_names, [str(label) for label in getattr(model.estimator, "classes_", ())]
     units, steps = model.bounds.feature_units, model.bounds.feature_steps
-    used, rows = np.flatnonzero(values.any(axis=0)).tolist(), []
+    used, rows, noisy = np.flatnonzero(values.any(axis=0)).tolist(), [], noisy_weights(model.estimator, model.bounds)
     for k, (weights, intercept) in enumerate(zip(values.tolist(), intercepts.tolist(), strict=True)):
         level = labels[k] if len(values) > 1 else ""
         for j in used:
             change = shown_change(units[j], steps[j])
-            rows.append(TidyRow(names[j], weights[j] * change / units[j], per=change, note=WEIGHT, level=level))
+            note = f"{WEIGHT}; {NOISY}" if noisy[k, j] else WEIGHT
+            rows.append(TidyRow(names[j], weights[j] * change / units[j], per=change, note=note, level=level))
         rows.append(TidyRow(INTERCEPT, intercept, note=WEIGHT, level=level))
     return TidyTable("", rows), [{names[j] for j in used}] * len(values)
 

@@ -31,6 +31,7 @@ from taciturn.data.target import (
     check_y_bounds,
 )
 from taciturn.engines.interface import ENCODER
+from taciturn.methods.base import NOISE
 from taciturn.methods.families import family_of
 from taciturn.methods.inference.summary import Inference, restore_inference
 from taciturn.methods.registry import classes_of
@@ -379,6 +380,28 @@ def new_estimator(content: dict[str, Any]) -> Any:
     return estimator
 
 
+def _noise_to_content(estimator: Any) -> list[Any] | None:
+    """The deviations of the noise in each coefficient, null where there is no coefficient; None where not known."""
+    noise = getattr(estimator, NOISE, None)
+    # Standard errors have it as one of their parts.
+    if noise is None or getattr(estimator, "inference_", None) is not None:
+        return None
+    rows = [[value if math.isfinite(value) else None for value in row] for row in np.atleast_2d(noise).tolist()]
+    return rows if is_classifier(estimator) else rows[0]
+
+
+def _set_noise(estimator: Any, content: Any) -> None:
+    if content is None:
+        return
+    if getattr(estimator, "inference_", None) is not None:
+        raise damaged("noise beside the parts of standard errors")
+    coefficients = np.atleast_2d(estimator.coef_)
+    numbers = _errors("noise", content if is_classifier(estimator) else [content], coefficients.shape)
+    if (np.isnan(numbers) & (coefficients != 0.0)).any():
+        raise damaged("coefficients without the noise of others")
+    setattr(estimator, NOISE, numbers.reshape(np.shape(estimator.coef_)))
+
+
 def set_fitted(estimator: Any, content: dict[str, Any], names: list[str]) -> None:
     """Set the fitted attributes, after a check of their shapes."""
     n_features = len(names)
@@ -404,6 +427,8 @@ def set_fitted(estimator: Any, content: dict[str, Any], names: list[str]) -> Non
             raise damaged("a number of steps that is none")
         estimator.n_iter_ = content["n_steps"]
     set_inference(estimator, _present_inference(content))
+    # Files of the version before have none.
+    _set_noise(estimator, content.get("noise"))
     if read_truth("sparse", content):
         estimator.sparsify()
 
@@ -747,6 +772,7 @@ class Model:
             "intercept": np.asarray(estimator.intercept_).tolist(),
             "classes": estimator.classes_.tolist() if self.task == "classify" else None,
             "inference": inference_to_content(estimator),
+            "noise": _noise_to_content(estimator),
             "n_steps": int(estimator.n_iter_) if hasattr(estimator, "n_iter_") else None,
             "sparse": sparse,
             "named": hasattr(estimator, "feature_names_in_"),
@@ -801,6 +827,32 @@ def shown_weights(estimator: Any, bounds: TableBounds) -> tuple[FloatArray, Floa
             values[:, [*others, first]] -= values[:, [first]]
             references.append(names[first])
     return values, intercepts, references
+
+
+def shown_noise(estimator: Any, bounds: TableBounds) -> FloatArray | None:
+    """The deviations of the noise in the weights as :func:`shown_weights` has them; None where they are not known."""
+    stored = getattr(estimator, NOISE, None)
+    if stored is None:
+        return None
+    noise = np.nan_to_num(np.atleast_2d(np.array(stored, dtype=np.float64)))
+    dense = estimator.coef_.toarray() if sp.issparse(estimator.coef_) else estimator.coef_
+    values, names = np.atleast_2d(dense), bounds.feature_names
+    for first, *others in bounds.indicator_blocks if getattr(estimator, "fit_intercept", True) else ():
+        levels = [first, *(place for place in others if "=" in names[place])]
+        if values[:, levels].any(axis=0).all():
+            # A difference has the noise of both.
+            noise[:, others] = np.hypot(noise[:, others], noise[:, [first]])
+            noise[:, first] = 0.0
+    return noise
+
+
+def noisy_weights(estimator: Any, bounds: TableBounds) -> BoolArray:
+    """Whether the noise in each weight, as it is shown, is as large as the weight; false where it is not known."""
+    weights, noise = shown_weights(estimator, bounds)[0], shown_noise(estimator, bounds)
+    if noise is None:
+        return np.zeros(weights.shape, dtype=bool)
+    found: BoolArray = (weights != 0.0) & (noise >= np.abs(weights))
+    return found
 
 
 def load(path: str | os.PathLike[str]) -> Pipeline:

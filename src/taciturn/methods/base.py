@@ -1142,6 +1142,13 @@ class ClassPredictor(ClassifierMixin, LinearPredictor):
 # ---- What every private linear model has in common: bounds, targets and classes, coefficients, predictions.
 
 
+NOISE = "_noise_std"
+"""The attribute with the deviations of the noise in ``coef_``, where a method knows them; NaN for other columns.
+
+They follow from public facts and released values, as if the descent were linear near its end.
+"""
+
+
 class PrivateLinearModel(LinearPredictor, PrivateEstimator):
     """Base of the private linear models.
 

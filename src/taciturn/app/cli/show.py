@@ -7,7 +7,7 @@ import io
 import math
 import operator
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -49,8 +49,9 @@ from taciturn.app.cli.tables import (
     warnings_as_notes,
     with_person,
 )
-from taciturn.charts import format_estimate, format_odds_estimate
+from taciturn.charts import format_estimate
 from taciturn.core.errors import CertificateError, ParameterError, visible
+from taciturn.methods.inference.tidy import MARK, MEANING, exponential
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -96,6 +97,9 @@ def print_model(model: Model, *, full: bool = True) -> None:
     first, *others = _groups(found)
     for group in (first, *others) if full else (first,):
         console().print(_table(found, group, most))
+    shown = found.noisy if full else found.noisy[list(first), :most]
+    if shown.any():
+        print_sentence(MEANING)
     if others and not full:
         print_line(f"classes that are not shown: {len(found.outputs) - len(first):,} (--full prints them)")
     if found.references:
@@ -127,12 +131,13 @@ class _Weights:
     values: Any
     intercept: Any
     references: list[str]
+    noisy: Any
 
     @classmethod
     def of(cls, model: Model) -> _Weights:
         import numpy as np
 
-        from taciturn.app.model_file import shown_weights
+        from taciturn.app.model_file import noisy_weights, shown_weights
 
         estimator, target = model.estimator, model.bounds.target.name
         values, intercepts, references = shown_weights(estimator, model.bounds)
@@ -152,11 +157,19 @@ class _Weights:
             values[:, order] * shares[order],
             intercepts,
             references,
+            noisy_weights(estimator, model.bounds)[:, order],
         )
 
     @property
     def unit_heading(self) -> str:
         return "for a change of" if console().width >= _NARROW else "for a\nchange of"
+
+
+def _marked(cells: list[str], marks: Sequence[bool]) -> list[str]:
+    """Cells with the mark of noise behind some of them, so that numbers stay below one another."""
+    if not any(marks):
+        return cells
+    return [f"{cell} {MARK if mark else ' '}" for cell, mark in zip(cells, marks, strict=True)]
 
 
 def _references(names: list[str], *, full: bool) -> str:
@@ -184,7 +197,10 @@ def _table(found: _Weights, group: range, most: int | None) -> Table:
     columns = [
         (
             _cut(found.outputs[i], _LONGEST_LABEL) if found.outputs else "weight",
-            [f"{value:+.4g}" for value in (*found.values[i, :shown], found.intercept[i])],
+            _marked(
+                [f"{value:+.4g}" for value in (*found.values[i, :shown], found.intercept[i])],
+                [*found.noisy[i, :shown], False],
+            ),
         )
         for i in group
     ]
@@ -231,6 +247,8 @@ def _print_intervals(model: Model, *, full: bool) -> None:
     if full:
         for k in range(len(summary.subjects)):
             console().print(_interval_table(model, summary, k, level, None))
+        if any(any(summary.noisy(k)) for k in range(len(summary.subjects))):
+            print_sentence(MEANING)
         for note in model.inference_notes:
             print_sentence(note)
         return
@@ -241,6 +259,8 @@ def _print_intervals(model: Model, *, full: bool) -> None:
         print_line(f"classes that are not shown: {hidden:,} (--full prints them)")
     for line in gaps:
         print_line(line)
+    if any(summary.noisy(0)[j] for j in (*summary.order(0)[:most], *range(len(summary.names), len(summary.rows)))):
+        print_sentence(MEANING)
     print_sentence(f"The {level}s include the sampling error and the noise for privacy.")
 
 
@@ -259,9 +279,15 @@ def _interval_table(model: Model, summary: CoefficientSummary, table: int, level
     about = f"{model.bounds.target.name}{subject}: {len(order)} of {len(model.feature_names)} features"
     n_records = f"{summary.inference.n_records:,} {model.certificate.unit}s"
     shown = _new_table(f"{about}, from {n_records}", full=most is None)
+    shares = summary.shares
     numbers = {name: [float(value) for value in values[table]] for name, values in summary.columns.items()}
+    for name in ("coefficient", "std error", "privacy", "lower", "upper"):
+        numbers[name] = [value * share for value, share in zip(numbers[name], shares, strict=False)]
     cells = {
-        "coefficient": ["-" if math.isnan(number) else f"{number:+.4g}" for number in numbers["coefficient"]],
+        "coefficient": _marked(
+            ["-" if math.isnan(number) else f"{number:+.4g}" for number in numbers["coefficient"]],
+            summary.noisy(table),
+        ),
         "std error": [*map(_number, numbers["std error"])],
         "of which privacy": [*map(_number, numbers["privacy"])],
         level: [*map(_ends, numbers["lower"], numbers["upper"])],
@@ -298,18 +324,14 @@ def _room(columns: Iterable[tuple[str, list[str]]]) -> int:
 
 def _per_unit(summary: CoefficientSummary, numbers: dict[str, list[float]], marks: list[str]) -> Iterator[str]:
     """Effects or ratios per unit with their intervals, or why there is none; nothing for the intercept."""
-    units = [1.0] * len(summary.names) if summary.units is None else [float(unit) for unit in summary.units]
-    steps = [None] * len(units) if summary.steps is None else summary.steps
     estimates = zip(*(numbers[name] for name in ("coefficient", "lower", "upper")), strict=True)
-    for j, (mark, (value, lower, upper)) in enumerate(zip(marks, estimates, strict=True)):
-        if mark or j == len(units):
+    for j, (mark, ends) in enumerate(zip(marks, estimates, strict=True)):
+        if mark or j == len(summary.names):
             yield mark
-        elif summary.ratio:
-            yield format_odds_estimate(value, lower, upper, units[j], steps[j])
         else:
-            unit = units[j] / (steps[j] or 1.0)
-            shown = "" if steps[j] is None else f" per {steps[j]:g}"
-            yield format_estimate(value / unit, lower / unit, upper / unit) + shown
+            change = summary.stated_changes[j]
+            shown = format_estimate(*(map(exponential, ends) if summary.ratio else ends))
+            yield shown + ("" if change is None else f" per {change:g}")
 
 
 def _number(value: float) -> str:

@@ -390,6 +390,14 @@ class CoefficientSummary:
         return [shown_change(unit, step) for unit, step in zip(units, steps, strict=True)]
 
     @property
+    def stated_changes(self) -> list[float | None]:
+        """Those changes, None where it is one unit and nobody stated it."""
+        steps = [None] * len(self.names) if self.steps is None else self.steps
+        return [
+            None if step is None and change == 1.0 else change for step, change in zip(steps, self.changes, strict=True)
+        ]
+
+    @property
     def shares(self) -> list[float]:
         """Those changes in units of the features; the intercept has none, and comes last with a one."""
         units = [1.0] * len(self.names) if self.units is None else [float(unit) for unit in self.units]
@@ -405,11 +413,18 @@ class CoefficientSummary:
             notes=(*self.notes, *self.adjustment),
         )
 
+    def noisy(self, table: int) -> list[bool]:
+        """Whether the noise for privacy in each coefficient of a table is as large as the coefficient."""
+        privacy, sizes = self.inference.privacy[table], np.abs(self.coefficients[table])
+        return [bool(noise > 0.0 and noise >= size) for noise, size in zip(privacy, sizes, strict=True)][
+            : len(self.rows)
+        ]
+
     def _tidy_rows(self, table: int) -> Iterator[TidyRow]:
         columns = {name: values[table].tolist() for name, values in self.columns.items()}
         level = self.classes[1 + table] if len(self.subjects) > 1 else ""
         changes, notes = [*self.changes, math.nan], [*self._notes_of_rows(table)]
-        terms = [*self.names, *([TIDY_INTERCEPT] if self.intercept else [])]
+        noisy, terms = self.noisy(table), [*self.names, *([TIDY_INTERCEPT] if self.intercept else [])]
         for j, (term, share) in enumerate(zip(terms, self.shares, strict=False)):
             estimate, error, low, high, sampling, privacy = (
                 columns[name][j] * share
@@ -419,7 +434,6 @@ class CoefficientSummary:
             ratio, ratio_low, ratio_high = (
                 exponential(value) if known else math.nan for value in (estimate, low, high)
             )
-            noisy = privacy > 0.0 and privacy >= abs(estimate)
             yield TidyRow(
                 term,
                 estimate,
@@ -435,7 +449,7 @@ class CoefficientSummary:
                 ratio_high,
                 sampling,
                 privacy,
-                note=NOISY if noisy else notes[j],
+                note=NOISY if noisy[j] else notes[j],
                 level=level,
             )
 

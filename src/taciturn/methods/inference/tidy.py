@@ -37,14 +37,16 @@ NOISY = "privacy noise as large as the coefficient"
 REFERENCE_LEVEL = "reference level"
 """The note of a level of a category that the others are compared with."""
 
-_MARK = "†"
+MARK, MEANING = "†", "† The noise for privacy is as large as this number, or larger."
+"""What marks such a coefficient on screens and pages, and the sentence that says so."""
+
 _MOST_LOG = 690.0
 # Of LaTeX and of Markdown.
 _LATEX = str.maketrans(
     {
         **{letter: f"\\{letter}" for letter in "&%$#_{}"},
         **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
-        **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", _MARK: r"$^\dagger$"},
+        **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", MARK: r"$^\dagger$"},
         "\n": " ",
     }
 )
@@ -176,11 +178,10 @@ class TidyTable:
     def footnotes(self) -> list[str]:
         """The notes, with what the mark of noise means where it occurs."""
         noisy = any(NOISY in row.note for row in self.rows)
-        meaning = f"{_MARK} The noise for privacy is as large as this coefficient or larger."
-        return [*([meaning] if noisy else []), *self.notes]
+        return [*([MEANING] if noisy else []), *self.notes]
 
     def _line(self, row: TidyRow) -> list[str]:
-        term = row.term + (_MARK if NOISY in row.note else "")
+        term = row.term + (MARK if NOISY in row.note else "")
         change = "" if math.isnan(row.per) else f"{row.per:g}"
         if self.confidence_level is None:
             return [term, row.note if math.isnan(row.estimate) else format_number(row.estimate), change]

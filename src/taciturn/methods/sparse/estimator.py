@@ -28,6 +28,7 @@ from taciturn.data.target import DEFAULT_X_BOUND, NumberMap, positive_target
 from taciturn.engines.interface import OpenTable, Source, partitionwise
 from taciturn.methods import clipped_records
 from taciturn.methods.base import (
+    NOISE,
     PrivateClassifier,
     PrivateLinearModel,
     PrivateRegressor,
@@ -293,8 +294,11 @@ class SparseModel(InferringModel, PrivateLinearModel):
     def _store(self, plan: _Plan, facts: PublicFacts, outcome: _Result) -> None:
         super()._store(plan, facts, outcome.coefficients)
         self.n_iter_ = outcome.n_steps
-        for name in INFERRED:
+        for name in (*INFERRED, NOISE):
             vars(self).pop(name, None)
+        noise = outcome.noise if isinstance(outcome, SparseResult) else None
+        if noise is not None:
+            setattr(self, NOISE, (noise * (self._target_unit / self._x_bound)).reshape(self.coef_.shape))
         if isinstance(plan, InferencePlan) and plan.errors and isinstance(outcome, InferenceResult):
             self._set_inference(plan, outcome, self._target_unit / self._x_bound, self._target_unit)
 

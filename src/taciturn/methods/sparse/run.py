@@ -304,7 +304,7 @@ class Descent:
             lengths.append,
         )
         law = None
-        if noise is not None and plan.strategy.method == "dense":
+        if noise is not None and (plan.strategy.method == "dense" or p <= TUNING.most_known_noise):
             curvatures = path.curvature.expected + damping.at(weights)
             law = LinearDescent(scales, curvatures, path.curvature.directions).noise(
                 lengths, steps.momentum, deviation, model.noise
@@ -1108,12 +1108,17 @@ def column_centre(plan: SparsePlan, releases: Releases, columns: IndexArray | No
 
 @dataclass(frozen=True, slots=True)
 class SparseResult:
-    """What a fit releases: coefficients in mapped units, the intercept last, steps, releases, and diagnoses."""
+    """What a fit releases: coefficients in mapped units, the intercept last, steps, releases, and diagnoses.
+
+    ``noise`` are standard deviations of the noise in the coefficients of the columns, NaN for others; None where its
+    law is not known.
+    """
 
     coefficients: FloatArray
     n_steps: int
     releases: tuple[Release, ...]
     diagnoses: tuple[Diagnosis, ...] = ()
+    noise: FloatArray | None = None
 
 
 @one_thread()
@@ -1123,7 +1128,7 @@ def run_sparse(plan: SparsePlan, source: Source, stream: Stream) -> SparseResult
     run = SparseRun(plan, source, stream, budget)
     model, diagnoses = run.fit(), run.releases.diagnoses
     releases = list_spends(budget.spent(), diagnoses=diagnoses)
-    return SparseResult(spread_coefficients(plan, model), model.n_steps, releases, diagnoses)
+    return SparseResult(spread_coefficients(plan, model), model.n_steps, releases, diagnoses, run.noise)
 
 
 def spread_coefficients(plan: SparsePlan, model: ColumnModel) -> FloatArray:
@@ -1145,6 +1150,7 @@ class SparseRun:
         self.plan, self._budget = plan, budget
         self.releases = Releases(budget, plan.problem.relation, source, stream.spawn("releases"))
         self.descent = Descent(plan, source, self.releases, stream, budget.mu)
+        self.noise: FloatArray | None = None
 
     def fit(self) -> ColumnModel:
         """Spend the budget, and return the model."""
@@ -1174,11 +1180,27 @@ class SparseRun:
                 model = choose_columns(plan, model, plan.strategy.n_nonzero)
         comparison = shrinkage_share(plan, self._budget.mu)
         model = descent.run(model, self._budget.remaining - comparison - recalibration, "estimation phase")
+        descended = model.weights
         if comparison:
             model = choose_shrinkage(descent, model, comparison)
         if recalibration:
             model = recalibrate(descent, model, self._budget.remaining, start)
+        self.noise = self._noise_of(model, descended)
         return model
+
+    def _noise_of(self, model: ColumnModel, descended: FloatArray) -> FloatArray | None:
+        """The deviations of the noise in the weights of a model, which were others at the end of the descent.
+
+        What shrinks or stretches a weight does so to its noise.
+        """
+        if model.noise is None:
+            return None
+        kept = np.divide(np.abs(model.weights), np.abs(descended), out=np.ones_like(descended), where=descended != 0.0)
+        noise = np.full((descended.shape[0], self.plan.problem.n_features), np.nan)
+        noise[:, slice(None) if model.columns is None else model.columns] = (
+            model.noise.deviations(model.n_columns) * kept
+        )
+        return noise
 
     def _columns(self, target_mean: int, start: FloatArray, size: float) -> tuple[IndexArray | None, bool]:
         """Columns that go on, None for all, and whether they are already those of the model."""

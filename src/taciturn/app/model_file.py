@@ -433,6 +433,13 @@ def set_fitted(estimator: Any, content: dict[str, Any], names: list[str]) -> Non
         estimator.sparsify()
 
 
+def _read_date(value: Any) -> str | None:
+    """The day of a fit, None in files of the version before."""
+    if value is not None and (not isinstance(value, str) or re.fullmatch(r"\d{4}-\d\d-\d\d", value, re.ASCII) is None):
+        raise damaged("a date that is no day")
+    return value
+
+
 def check_agreement(estimator: Any, bounds: TableBounds) -> None:
     """Raise if model, bounds and certificate contradict one another, because they come from different models."""
     certificate = estimator.certificate_
@@ -644,6 +651,8 @@ class Model:
     command: str
     digest: str | None = None
     """SHA-256 of the text that it was read from, which an earlier version may have written in another form."""
+    date: str | None = None
+    """The day of the fit, in universal time; None for a model of an earlier version, or made in Python."""
 
     def __post_init__(self) -> None:
         name = type(self.estimator).__name__
@@ -778,6 +787,7 @@ class Model:
             "named": hasattr(estimator, "feature_names_in_"),
             "certificate": json.loads(self.certificate.to_json()),
             "command": self.command,
+            "date": self.date,
         }
         lines = (f'  "{key}": {json.dumps(value, allow_nan=False)}' for key, value in content.items())
         return "{\n" + ",\n".join(lines) + "\n}"
@@ -804,7 +814,7 @@ class Model:
             set_fitted(estimator, content, names)
             estimator.certificate_ = Certificate.from_json(json.dumps(content["certificate"]))
             check_agreement(estimator, bounds)
-            model = cls(bounds, estimator, command, digest)
+            model = cls(bounds, estimator, command, digest, _read_date(content.get("date")))
             check_choice((model.task,), task=content["task"])
             return model
 

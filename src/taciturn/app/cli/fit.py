@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 import warnings
@@ -162,7 +163,7 @@ def fit(
         folder.add_release(model.certificate_)
         model.certificate_ = records.compose_certificates(spent, model.certificate_)
         folder.finish(model.certificate_)
-        fitted = Model(records.bounds, model, command)
+        fitted = Model(records.bounds, model, command, date=today())
         folder.write_result("model.json", fitted.to_json() + "\n")
         with complete(f"{done}; taciturn report writes its page"), stage("writing"):
             try:
@@ -178,6 +179,13 @@ def fit(
         print_payer(payer)
         files = f"model.json, certificate.json, report.html{SIGNED if key else ''}"
         print_line(f"written: {output}: {files}{'' if full else f' (taciturn show {output})'}")
+
+
+def today() -> str:
+    """The day in universal time; that of SOURCE_DATE_EPOCH where it is set, so that files can be made again."""
+    stated = os.environ.get("SOURCE_DATE_EPOCH", "")
+    moment = int(stated) if re.fullmatch("[0-9]{1,11}", stated) else time.time()
+    return time.strftime("%Y-%m-%d", time.gmtime(moment))
 
 
 def parse_nonzero(nonzero: str | None) -> int | str | None:

@@ -42,7 +42,7 @@ from taciturn.core.validation import FloatArray
 from taciturn.methods.families import family_of, plural
 from taciturn.methods.inference.tidy import MARK, MEANING, exponential
 from taciturn.methods.scores.function import ModelScore
-from taciturn.privacy.certificate import Certificate, relation_in_words
+from taciturn.privacy.certificate import Certificate, compose, relation_in_words
 from taciturn.privacy.claim import Release
 from taciturn.privacy.events import NotPrivateEvent
 
@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 # Of a table of features or columns; the model file has all of them.
 _MOST_ROWS = 1000
 _TASKS = {"regress": "regression", "classify": "classification"}
-# So that the page to sign fits on one sheet, whatever a certificate holds; the files have all of it.
-_MOST_RELEASES = 12
+# On the page to sign; the model file has all of them.
+_MOST_SIGNED = 60
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "dp-accounting")
 
 
@@ -78,6 +78,7 @@ def model_report(model: Model, score: ScoreFile | None = None) -> str:
         "model.html.j2",
         f"Model of \u201c{bounds.target.name}\u201d ({_TASKS[model.task]})",
         model=model,
+        date=getattr(model, "date", None) or "not stated",
         family=family,
         effects="odds ratios" if model.task == "classify" else plural(family.ratio) or "effects",
         certificate=certificate,
@@ -107,8 +108,63 @@ def model_report(model: Model, score: ScoreFile | None = None) -> str:
         libraries=[f"{name} {version(name)}" for name in _LIBRARIES],
         digest=model_digest(model),
         relation=relation_in_words(certificate),
-        sheet_releases=certificate.events[:_MOST_RELEASES],
+        sheet_tables=list(_signed_tables(model, intervals, outputs)),
+        sheet_releases=[*certificate.events, *(() if scored is None else scored.certificate.events)],
+        assumed=dict.fromkeys((*certificate.assumptions, *(() if scored is None else scored.certificate.assumptions))),
+        budget=_budget(certificate, None if scored is None else scored.certificate),
     )
+
+
+def _signed_tables(
+    model: Model, intervals: list[dict[str, Any]], outputs: list[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """The coefficients of the page to sign, with the intervals and the numbers of the page's own tables."""
+    for each in intervals:
+        header = ["", "coefficient", f"{each['level']} interval", "p"]
+        rows = [[row[0], row[1], row[5], row[6]] for row in each["errors"]]
+        if each["ratio"]:
+            ratios = [cells[1:] for cells in each["effects"]]
+            header += [each["ratio"], f"{each['level']} interval"]
+            ratios += [["", ""]] * (len(rows) - len(ratios))
+            rows = [[*row, *ratio] for row, ratio in zip(rows, ratios, strict=True)]
+        caption = f"Coefficients of {each['subject']}, from {each['n_records']:,} {each['whom']}, per unit"
+        yield _signed(caption, header, rows, noisy=each["noisy"])
+    for output in () if intervals else outputs:
+        rows = [*output["rows"], ["(intercept)", format_number(output["intercept"]), ""]]
+        caption = f"Weights of {output['subject']}: a prediction rule, without standard errors"
+        yield _signed(caption, ["", "weight", "for a change of"], rows, noisy=output["noisy"])
+
+
+def _signed(caption: str, header: list[str], rows: list[list[str]], *, noisy: bool) -> dict[str, Any]:
+    left_out = len(rows) - _MOST_SIGNED
+    notes = [MEANING] if noisy else []
+    notes += [f"and {left_out:,} more, see model.json"] if left_out > 0 else []
+    return {"caption": caption, "header": header, "rows": rows[:_MOST_SIGNED], "notes": notes}
+
+
+def _budget(certificate: Certificate, score: Certificate | None) -> str:
+    """What everything in the folder cost together: the model, and its score if there is one."""
+    own = _cost(certificate)
+    if score is None:
+        return own
+    if score.status == "not private":
+        return f"{own}; the score was computed without noise, from data that have to be public"
+    try:
+        together = compose(certificate, score)
+    except CertificateError:
+        return f"{own} for the model, and {_cost(score)} for its score, under another relation or unit"
+    parts = f"{own} for the model, {_cost(score)} for its score"
+    return f"{_cost(together)} together, if on the same {certificate.unit}s: {parts}"
+
+
+def _cost(certificate: Certificate) -> str:
+    if certificate.status == "not private":
+        return "none"
+    stated = f"epsilon = {certificate.epsilon:.6g}, delta = {certificate.delta:.6g}"
+    if certificate.mu is None:
+        return stated
+    rho = certificate.mu * certificate.mu / 2.0
+    return f"{stated} (mu = {round_safely(certificate.mu, up=True)}, rho = {round_safely(rho, up=True)})"
 
 
 def _outputs(model: Model) -> Iterator[dict[str, Any]]:

@@ -130,7 +130,7 @@ def test_noise_as_large_as_a_coefficient_is_marked():
     # 0.1 with noise of 0.1; the others have less noise, or no number at all.
     assert marked == [("high", "region=north")]
     assert table.to_markdown().count("region=north†") == 1
-    assert "† The noise for privacy is as large as this number, or larger." in table.to_markdown()
+    assert "† The noise for privacy is about as large as this number, or larger." in table.to_markdown()
     assert "†" not in coefficient_table(inferred("regress", privacy=np.zeros((1, 5)))).to_markdown()
 
 

@@ -253,7 +253,7 @@ def test_noise_as_large_as_a_coefficient_is_marked_on_screens_and_pages(shown):
         privacy = found.privacy.copy()
         privacy[0, 2] = noise
         model.estimator.inference_ = replace(found, privacy=privacy, std_error=np.hypot(found.sampling, privacy))
-    meaning = "† The noise for privacy is as large as this number, or larger."
+    meaning = "† The noise for privacy is about as large as this number, or larger."
     for full in (False, True):
         rows, text = shown(loud, full=full)
         assert [name for name, *rest in rows if "†" in "".join(rest)] == ["region=north"]
@@ -278,7 +278,7 @@ def test_noise_is_marked_without_standard_errors_where_its_law_is_known(shown, t
     # The levels of the region are shown as a difference of 0.41, with noise of 0.3007.
     rows, text = shown(model, full=True)
     assert [name for name, *rest in rows if "†" in "".join(rest)] == [EVIL]
-    assert "† The noise for privacy is as large as this number, or larger." in text
+    assert "† The noise for privacy is about as large as this number, or larger." in text
     page = Tree(model_report(model)).root.words()
     assert f"{EVIL} †" in page
     again = Model.from_json(model.to_json()) if task == "classify" else None

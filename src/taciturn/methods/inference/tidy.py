@@ -37,7 +37,7 @@ NOISY = "privacy noise as large as the coefficient"
 REFERENCE_LEVEL = "reference level"
 """The note of a level of a category that the others are compared with."""
 
-MARK, MEANING = "†", "† The noise for privacy is as large as this number, or larger."
+MARK, MEANING = "†", "† The noise for privacy is about as large as this number, or larger."
 """What marks such a coefficient on screens and pages, and the sentence that says so."""
 
 _MOST_LOG = 690.0

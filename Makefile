@@ -56,7 +56,7 @@ $(RELEASE): pyproject.toml $(DEV)
 	$(BIN)/python $(INSTALL) --editable '.[release]'
 	@touch $@
 
-demo: $(CORE) ## Install, then run every step from a table to a report on the breast cancer data
+demo: $(CORE) ## Install, then run every step from a table to a report on a public table
 	@rm -rf build/demo
 	@$(BIN)/taciturn demo --output build/demo
 

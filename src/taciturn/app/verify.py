@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
-from sklearn.base import is_classifier
 
 from taciturn._version import __version__
 from taciturn.app.model_file import SPLIT_RECORDS, Model, ScoreFile, model_digest, public_facts
 from taciturn.charts import round_safely
 from taciturn.core.errors import AccountError, CertificateError, DataError, ParameterError, TaciturnError
+from taciturn.core.sklearn_base import is_classifier
 from taciturn.core.validation import parse_strictly
 from taciturn.privacy.account import person_column_of
 from taciturn.privacy.calibration import best_bound, proves

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, wraps
+from functools import cache, cached_property, partial, wraps
 from itertools import pairwise
 from types import ModuleType
 from typing import Any, Protocol, Self, TypeVar, cast, overload
@@ -670,6 +670,12 @@ class OpenTable(ABC):
     """Whether rows of a person are in one partition wherever they are in the table, so that it is never refused."""
     assumptions: tuple[str, ...] = ()
     """What every certificate of a release from this table has to assume, in words."""
+    encoder: Any = None
+    """What encodes data frames with the columns of this table as its features; None where they are not known."""
+
+    def each_features(self, function: Callable[[Any], Any]) -> list[Any]:
+        """What a function gives for the features of each partition, in their order."""
+        raise DataError("X: expected a table on disk for predictions, got another open table; pass its arrays.")
 
     @property
     @abstractmethod
@@ -736,6 +742,8 @@ class OpenTable(ABC):
     def name_features(self, estimator: Any) -> None:
         """Set what an estimator learns of the columns."""
         estimator.n_features_in_ = self.n_features
+        if self.encoder is not None:
+            setattr(estimator, ENCODER, self.encoder)
         if self.names is not None:
             estimator.feature_names_in_ = np.asarray(self.names, dtype=object)
         else:
@@ -867,19 +875,56 @@ class RowByRow(Protocol[Result]):
 def partitionwise(method: Callable[[Any, Any], Result]) -> RowByRow[Result]:
     """A method of a fitted object that maps row by row: of a dask collection it gives a dask array, not yet computed.
 
-    Workers get a copy without the seed and the account of the fit. An open table is refused.
+    Workers get a copy without the seed and the account of the fit. Of an open table it gives one array of predictions,
+    with one partition in memory at a time; a table that is transformed would be as large, and is refused. What was
+    fitted to an open table takes data frames as they are, with the columns of that table, and encodes them alike.
     """
 
     @wraps(method)
     def mapped(self: Any, X: Any) -> Any:
         if isinstance(X, OpenTable):
-            raise DataError(
-                f"X: expected an array, a data frame or a dask collection for {method.__name__}, got an open table; "
-                "pass its partitions one by one."
-            )
-        return _map_partitions(method, self, X) if is_dask(X) else method(self, X)
+            return _predict_open(method, self, X)
+        if is_dask(X):
+            return _map_partitions(method, self, X)
+        encoder = vars(self).get(ENCODER)
+        if encoder is not None and (hasattr(X, "columns") or hasattr(X, "column_names")):
+            # Without the names of the features, which are those of the encoder.
+            return guarded(method, silent=True)(self, encoder.transform(X))
+        return method(self, X)
 
     return cast(RowByRow[Result], mapped)
+
+
+ENCODER = "_table_encoder"
+"""The attribute of what was fitted to an open table that holds the encoder of its columns."""
+
+
+def _predict_open(method: Callable[[Any, Any], Any], fitted: Any, table: OpenTable) -> Any:
+    """The results for all rows of an open table, in their order."""
+    if hasattr(fitted, "transform"):
+        raise DataError(
+            f"X: expected an array, a data frame or a dask collection for {method.__name__}, got an open table; "
+            "pass its partitions one by one."
+        )
+    if table.has_persons:
+        raise DataError(
+            "X: expected a table without persons for predictions, got one whose rows are gathered by person, in "
+            "another order; leave [person] out of the bounds it is opened with, or pass a data frame."
+        )
+    own = vars(fitted).get(ENCODER)
+    known = getattr(fitted, "feature_names_in_", None)
+    if own is not None and table.encoder is not None:
+        same = own.encodes_as(table.encoder)
+    elif known is not None and table.names is not None:
+        same = tuple(known) == tuple(table.names)
+    else:
+        same = fitted.n_features_in_ == table.n_features
+    if not same:
+        raise DataError(
+            "X: expected a table with the bounds and features of the one that the model was fitted to, got another; "
+            "open it with the same bounds file."
+        )
+    return np.concatenate(table.each_features(partial(guarded(method, silent=True), fitted)))
 
 
 def _map_partitions(method: Callable[[Any, Any], Any], fitted: Any, X: Any) -> Any:

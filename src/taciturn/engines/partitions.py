@@ -369,6 +369,21 @@ class PartitionedTable(OpenTable):
         """What a function gives for the targets of each partition, read one after the other."""
         return [accepted(quietly(lambda i: function(self._read(i)[1]), index)) for index in range(self.lengths.size)]
 
+    @cached_property
+    def encoder(self) -> Any:
+        """What encodes data frames with the columns of a table on disk; None for a table without named columns."""
+        if not isinstance(self.reader, TablePartitions) or self.is_sparse:
+            return None
+        from taciturn.tables.reading import TableEncoder
+
+        invalid: Any = self.reader.invalid
+        return TableEncoder(bounds=self.reader.bounds, invalid=invalid).fit(self.reader.schema)
+
+    def each_features(self, function: Callable[[Any], Any]) -> list[Any]:
+        """What a function gives for the features of each partition, read one after the other."""
+        read = self.reader.read
+        return [accepted(quietly(lambda i: function(read(i, None)[0]), index)) for index in range(self.lengths.size)]
+
     def each_key_forms(self) -> list[KeyForms]:
         """The canonical keys of the persons of each partition, read one after the other."""
         return [

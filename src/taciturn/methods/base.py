@@ -17,9 +17,6 @@ from uuid import uuid4
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, log_expit, log_softmax, softmax
-from sklearn import get_config
-from sklearn.base import is_classifier
-from sklearn.utils.validation import check_is_fitted
 
 from taciturn.charts import Markup, card, element, format_number, format_odds_estimate, table
 from taciturn.core.errors import (
@@ -34,7 +31,7 @@ from taciturn.core.errors import (
 )
 from taciturn.core.guard import Guarded, calling_frames, warn_caller
 from taciturn.core.rng import Stream
-from taciturn.core.sklearn_base import BaseEstimator, ClassifierMixin, RegressorMixin
+from taciturn.core.sklearn_base import BaseEstimator, ClassifierMixin, RegressorMixin, check_is_fitted, is_classifier
 from taciturn.core.validation import (
     NO_RECORDS,
     AnyArray,
@@ -66,6 +63,7 @@ from taciturn.data.sensitivity import MOST_PRIVATE_ROWS, Relation, check_public_
 from taciturn.data.survival import SurvivalMap
 from taciturn.data.target import DEFAULT_X_BOUND, LabelMap, NumberMap, check_classes, numeric_target, stated_y_bounds
 from taciturn.engines.interface import (
+    ENCODER,
     ONE_PARTITION,
     ArraySource,
     BlockBuilder,
@@ -80,6 +78,7 @@ from taciturn.engines.interface import (
 from taciturn.losses import HuberLoss, LogisticLoss, Loss, SoftmaxLoss
 from taciturn.methods.docstrings import fill
 from taciturn.methods.options import Auto
+from taciturn.methods.plain import Response, plain_model
 from taciturn.methods.registry import list_accepting
 from taciturn.methods.schedule import Problem
 from taciturn.privacy.account import Account, Reservation, open_account
@@ -448,6 +447,8 @@ class Represented(BaseEstimator):
     """
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        from sklearn import get_config
+
         if not get_config()["print_changed_only"]:
             return str(super().__repr__(N_CHAR_MAX))
         defaults = {name: known.default for name, known in inspect.signature(type(self).__init__).parameters.items()}
@@ -813,7 +814,8 @@ class PrivateEstimator(Guarded, Represented, Budgeted):
     def _open(self, X: Any, y: Any, persons: Any) -> tuple[Any, Any, Any]:
         """The arguments of a fit, with an open table in place of a dask collection; no cell is looked at."""
         X, y, persons = open_arguments(X, y, persons)
-        self.__dict__.pop("_table_bounds", None)
+        for name in ("_table_bounds", ENCODER):
+            self.__dict__.pop(name, None)
         if isinstance(X, OpenTable):
             self._check_table(X)
             self._table_bounds = {"x_bound": X.x_bound, "y_bounds": X.y_bounds}
@@ -1056,6 +1058,25 @@ class LinearPredictor(BaseEstimator):
         margins: FloatArray = (product.toarray() if sp.issparse(product) else np.asarray(product)) + self.intercept_
         return margins
 
+    @property
+    def _response(self) -> Response:
+        """How margins become the predictions of a regression."""
+        return Response()
+
+    def to_sklearn(self) -> Any:
+        """The model as a plain, fitted estimator of scikit-learn, for programs that know these.
+
+        Predictions are the same but for rounding. A classifier becomes a LogisticRegression. A regression whose
+        predictions are clipped to a public range becomes a Pipeline, because no estimator of scikit-learn clips: the
+        projection on the coefficients (TruncatedSVD), a QuantileTransformer with the ends of the range as its two
+        quantiles, and a LinearRegression of that one feature, or with a log link a PoissonRegressor. Others become a
+        LinearRegression. Rates of an exposure, which have no upper end, are clipped at 5e34.
+
+        **Privacy.** Post-processing of what the fit released: it costs nothing. The certificate stays behind.
+        """
+        check_is_fitted(self)
+        return plain_model(self, self._response)
+
     def sparsify(self) -> Self:
         """Store ``coef_`` as a sparse matrix, which pays when most of it is zero."""
         check_is_fitted(self)
@@ -1120,6 +1141,13 @@ class ClassPredictor(ClassifierMixin, LinearPredictor):
 
 
 # ---- What every private linear model has in common: bounds, targets and classes, coefficients, predictions.
+
+
+NOISE = "_noise_std"
+"""The attribute with the deviations of the noise in ``coef_``, where a method knows them; NaN for other columns.
+
+They follow from public facts and released values, as if the descent were linear near its end.
+"""
 
 
 class PrivateLinearModel(LinearPredictor, PrivateEstimator):
@@ -1320,6 +1348,10 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel):
 
     def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
         return super()._described(plan, facts) | {"y_bounds": self._y_bounds}
+
+    @property
+    def _response(self) -> Response:
+        return Response(self.y_bounds_)
 
     @partitionwise
     def predict(self, X: Any) -> FloatArray:

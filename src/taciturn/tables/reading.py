@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from taciturn.core.errors import DataError, DataTypeError
 from taciturn.core.guard import Guarded
-from taciturn.core.sklearn_base import BaseEstimator, TransformerMixin
+from taciturn.core.sklearn_base import BaseEstimator, TransformerMixin, check_is_fitted
 from taciturn.core.validation import BoolArray, FloatArray, Invalid, check_choice
 from taciturn.data.persons import NamedKeys
 from taciturn.tables.bounds import TableBounds, missing_column
@@ -350,6 +349,11 @@ class TableEncoder(Guarded, TransformerMixin, BaseEstimator):
             refused = error
         raise_column_problems(bounds, _blocks(columns), strict=self.invalid == "raise")
         raise refused
+
+    def encodes_as(self, other: TableEncoder) -> bool:
+        """Whether another fitted encoder gives the same features, by the bounds of both."""
+        pairs = ((each.bounds_.feature_names, each.bounds_.feature_ranges) for each in (self, other))
+        return len({str(pair) for pair in pairs}) == 1
 
     @property
     def assumptions(self) -> tuple[str, ...]:

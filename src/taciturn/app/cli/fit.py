@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 import warnings
@@ -115,13 +116,14 @@ def fit(
 
     Example: taciturn fit patients.csv --bounds bounds.toml --epsilon 1 --nonzero 5 -o model
     """
+    key = read_signing_key(sign)
+    payer = open_payer(account, seed)
+    facts = gather_table_facts(table, target, task, bounds, find=private_bounds is not None)
+    # After the bounds were read, as a mistake in them should not wait for scikit-learn.
     from taciturn.app.model_file import Model
     from taciturn.app.report.model import model_report
     from taciturn.privacy.certificate import in_short
 
-    key = read_signing_key(sign)
-    payer = open_payer(account, seed)
-    facts = gather_table_facts(table, target, task, bounds, find=private_bounds is not None)
     share = check_share(private_bounds, facts)
     kept, asked = parse_nonzero(nonzero), dict[str, Any]()
     add_inference(
@@ -161,7 +163,7 @@ def fit(
         folder.add_release(model.certificate_)
         model.certificate_ = records.compose_certificates(spent, model.certificate_)
         folder.finish(model.certificate_)
-        fitted = Model(records.bounds, model, command)
+        fitted = Model(records.bounds, model, command, date=today())
         folder.write_result("model.json", fitted.to_json() + "\n")
         with complete(f"{done}; taciturn report writes its page"), stage("writing"):
             try:
@@ -177,6 +179,13 @@ def fit(
         print_payer(payer)
         files = f"model.json, certificate.json, report.html{SIGNED if key else ''}"
         print_line(f"written: {output}: {files}{'' if full else f' (taciturn show {output})'}")
+
+
+def today() -> str:
+    """The day in universal time; that of SOURCE_DATE_EPOCH where it is set, so that files can be made again."""
+    stated = os.environ.get("SOURCE_DATE_EPOCH", "")
+    moment = int(stated) if re.fullmatch("[0-9]{1,11}", stated) else time.time()
+    return time.strftime("%Y-%m-%d", time.gmtime(moment))
 
 
 def parse_nonzero(nonzero: str | None) -> int | str | None:

@@ -7,7 +7,7 @@ import io
 import math
 import operator
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -34,6 +34,7 @@ from taciturn.app.cli.screen import (
     print_sentence,
     shown_text,
     stage,
+    write_text,
 )
 from taciturn.app.cli.tables import (
     Invalid,
@@ -48,8 +49,9 @@ from taciturn.app.cli.tables import (
     warnings_as_notes,
     with_person,
 )
-from taciturn.charts import format_estimate, format_odds_estimate
+from taciturn.charts import format_estimate
 from taciturn.core.errors import CertificateError, ParameterError, visible
+from taciturn.methods.inference.tidy import MARK, MEANING, exponential
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -96,6 +98,9 @@ def print_model(model: Model, *, full: bool = True) -> None:
     first, *others = _groups(found)
     for group in (first, *others) if full else (first,):
         console().print(_table(found, group, most))
+    shown = found.noisy if full else found.noisy[list(first), :most]
+    if shown.any():
+        print_sentence(MEANING)
     if others and not full:
         print_line(f"classes that are not shown: {len(found.outputs) - len(first):,} (--full prints them)")
     if found.references:
@@ -127,12 +132,13 @@ class _Weights:
     values: Any
     intercept: Any
     references: list[str]
+    noisy: Any
 
     @classmethod
     def of(cls, model: Model) -> _Weights:
         import numpy as np
 
-        from taciturn.app.model_file import shown_weights
+        from taciturn.app.model_file import noisy_weights, shown_weights
 
         estimator, target = model.estimator, model.bounds.target.name
         values, intercepts, references = shown_weights(estimator, model.bounds)
@@ -152,11 +158,19 @@ class _Weights:
             values[:, order] * shares[order],
             intercepts,
             references,
+            noisy_weights(estimator, model.bounds)[:, order],
         )
 
     @property
     def unit_heading(self) -> str:
         return "for a change of" if console().width >= _NARROW else "for a\nchange of"
+
+
+def _marked(cells: list[str], marks: Sequence[bool]) -> list[str]:
+    """Cells with the mark of noise behind some of them, so that numbers stay below one another."""
+    if not any(marks):
+        return cells
+    return [f"{cell} {MARK if mark else ' '}" for cell, mark in zip(cells, marks, strict=True)]
 
 
 def _references(names: list[str], *, full: bool) -> str:
@@ -184,7 +198,10 @@ def _table(found: _Weights, group: range, most: int | None) -> Table:
     columns = [
         (
             _cut(found.outputs[i], _LONGEST_LABEL) if found.outputs else "weight",
-            [f"{value:+.4g}" for value in (*found.values[i, :shown], found.intercept[i])],
+            _marked(
+                [f"{value:+.4g}" for value in (*found.values[i, :shown], found.intercept[i])],
+                [*found.noisy[i, :shown], False],
+            ),
         )
         for i in group
     ]
@@ -231,6 +248,8 @@ def _print_intervals(model: Model, *, full: bool) -> None:
     if full:
         for k in range(len(summary.subjects)):
             console().print(_interval_table(model, summary, k, level, None))
+        if any(any(summary.noisy(k)) for k in range(len(summary.subjects))):
+            print_sentence(MEANING)
         for note in model.inference_notes:
             print_sentence(note)
         return
@@ -241,6 +260,8 @@ def _print_intervals(model: Model, *, full: bool) -> None:
         print_line(f"classes that are not shown: {hidden:,} (--full prints them)")
     for line in gaps:
         print_line(line)
+    if any(summary.noisy(0)[j] for j in (*summary.order(0)[:most], *range(len(summary.names), len(summary.rows)))):
+        print_sentence(MEANING)
     print_sentence(f"The {level}s include the sampling error and the noise for privacy.")
 
 
@@ -259,9 +280,15 @@ def _interval_table(model: Model, summary: CoefficientSummary, table: int, level
     about = f"{model.bounds.target.name}{subject}: {len(order)} of {len(model.feature_names)} features"
     n_records = f"{summary.inference.n_records:,} {model.certificate.unit}s"
     shown = _new_table(f"{about}, from {n_records}", full=most is None)
+    shares = summary.shares
     numbers = {name: [float(value) for value in values[table]] for name, values in summary.columns.items()}
+    for name in ("coefficient", "std error", "privacy", "lower", "upper"):
+        numbers[name] = [value * share for value, share in zip(numbers[name], shares, strict=False)]
     cells = {
-        "coefficient": ["-" if math.isnan(number) else f"{number:+.4g}" for number in numbers["coefficient"]],
+        "coefficient": _marked(
+            ["-" if math.isnan(number) else f"{number:+.4g}" for number in numbers["coefficient"]],
+            summary.noisy(table),
+        ),
         "std error": [*map(_number, numbers["std error"])],
         "of which privacy": [*map(_number, numbers["privacy"])],
         level: [*map(_ends, numbers["lower"], numbers["upper"])],
@@ -298,18 +325,14 @@ def _room(columns: Iterable[tuple[str, list[str]]]) -> int:
 
 def _per_unit(summary: CoefficientSummary, numbers: dict[str, list[float]], marks: list[str]) -> Iterator[str]:
     """Effects or ratios per unit with their intervals, or why there is none; nothing for the intercept."""
-    units = [1.0] * len(summary.names) if summary.units is None else [float(unit) for unit in summary.units]
-    steps = [None] * len(units) if summary.steps is None else summary.steps
     estimates = zip(*(numbers[name] for name in ("coefficient", "lower", "upper")), strict=True)
-    for j, (mark, (value, lower, upper)) in enumerate(zip(marks, estimates, strict=True)):
-        if mark or j == len(units):
+    for j, (mark, ends) in enumerate(zip(marks, estimates, strict=True)):
+        if mark or j == len(summary.names):
             yield mark
-        elif summary.ratio:
-            yield format_odds_estimate(value, lower, upper, units[j], steps[j])
         else:
-            unit = units[j] / (steps[j] or 1.0)
-            shown = "" if steps[j] is None else f" per {steps[j]:g}"
-            yield format_estimate(value / unit, lower / unit, upper / unit) + shown
+            change = summary.stated_changes[j]
+            shown = format_estimate(*(map(exponential, ends) if summary.ratio else ends))
+            yield shown + ("" if change is None else f" per {change:g}")
 
 
 def _number(value: float) -> str:
@@ -399,11 +422,32 @@ ShownFile = Annotated[
 ]
 
 
-def show(model: ShownFile) -> None:
+ShownFormat = Literal["screen", "csv", "json", "latex", "markdown", "docx"]
+
+
+def show(
+    model: ShownFile,
+    form: Annotated[
+        ShownFormat,
+        typer.Option("--format", help="The coefficients alone as a table: csv, json, latex, markdown, or docx (Word)."),
+    ] = "screen",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File for the table. [default: standard output; docx needs one]"),
+    ] = None,
+    public: Public = False,
+) -> None:
     """Show a model, its coefficients by name, and its certificate; or a certificate alone.
 
-    Example: taciturn show model
+    With --format the coefficients alone are written as a table for other programs and for papers, with their intervals.
+
+    Example: taciturn show model --format csv
     """
+    if form != "screen":
+        _write_table(read_model(model), form, output, public=public)
+        return
+    if output is not None:
+        raise ParameterError("output", str(output), "--format beside it", "choose a format, or leave it out")
     from taciturn.app.model_file import Model
     from taciturn.core.validation import parse_strictly
 
@@ -419,6 +463,26 @@ def show(model: ShownFile) -> None:
         print_line(f"made by: {shown.command}")
     else:
         print_certificate(shown)
+
+
+def _write_table(model: Model, form: str, output: Path | None, *, public: bool) -> None:
+    """Write the coefficients in a format of files to a file or to standard output."""
+    from taciturn.app.export import coefficient_table, to_docx
+
+    if output is not None and output.exists():
+        raise ParameterError("output", str(output), "a file that is not there yet", "choose another name")
+    table = coefficient_table(model)
+    if form == "docx":
+        if output is None:
+            raise ParameterError("output", None, "a file for the format docx", "name one with --output")
+        replace_file(output, to_docx(table), public=public, exclusive=True)
+    else:
+        text: str = getattr(table, f"to_{form}")()
+        if output is None:
+            write_text(text)
+            return
+        replace_file(output, text, public=public, exclusive=True)
+    print_line(f"written: {output}")
 
 
 def read_model(path: Path) -> Model:

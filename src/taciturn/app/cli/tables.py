@@ -274,7 +274,6 @@ def gather_table_facts(
     """
     from taciturn.tables.bounds import TableBounds, missing_column
     from taciturn.tables.columns import Target
-    from taciturn.tables.reading import read_schema
 
     stated = None
     if bounds_file is not None:
@@ -287,6 +286,8 @@ def gather_table_facts(
             "public bounds of the columns",
             "write a template with taciturn init and fill it in, or give --private-bounds a share of the budget",
         )
+    from taciturn.tables.reading import read_schema
+
     with stage(f"reading the columns of {table.name}"):
         schema = read_schema(table, None if stated is None else stated.layout)
     if stated is None:

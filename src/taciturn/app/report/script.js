@@ -1,4 +1,4 @@
-// Everything is readable without it: it only adds sorting and copying.
+// Everything is readable without it: it only adds sorting, copying and buttons that print.
 "use strict";
 (() => {
   const value = (row, column, numeric) => {
@@ -30,6 +30,21 @@
     button.setAttribute("aria-label", "Sort by " + heading.textContent);
     button.addEventListener("click", () => sort(heading));
     heading.append(button);
+  }
+  const whole = document.getElementById("print-whole");
+  if (whole) {
+    const bar = document.createElement("div");
+    bar.className = "printing";
+    for (const [text, all] of [["Print everything", true], ["Print the page to sign", false]]) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = text;
+      button.addEventListener("click", () => { whole.checked = all; print(); });
+      bar.append(button);
+    }
+    // The box does the same without a script.
+    whole.hidden = whole.nextElementSibling.hidden = true;
+    whole.nextElementSibling.after(bar);
   }
   const copy = async (block, button) => {
     try {

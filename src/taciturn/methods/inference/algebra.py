@@ -18,7 +18,6 @@ from functools import cache
 
 import numpy as np
 from scipy.special import expit, ndtri, softmax
-from scipy.stats import qmc
 
 from taciturn.core.validation import BoolArray, FloatArray
 from taciturn.losses import PoissonLoss
@@ -96,6 +95,8 @@ def _nodes(n_outputs: int) -> tuple[FloatArray, FloatArray]:
     if n_outputs == 1:
         nodes, weights = np.polynomial.hermite_e.hermegauss(_HERMITE_NODES)
         return nodes[:, None], weights / weights.sum()
+    from scipy.stats import qmc
+
     points = qmc.Sobol(n_outputs, rng=np.random.default_rng(0)).random(_SOBOL_NODES)
     return ndtri(points), np.full(_SOBOL_NODES, 1.0 / _SOBOL_NODES)
 

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, logit
-from sklearn.utils.parallel import Parallel, delayed
 
 from taciturn.core.errors import DataError
 from taciturn.core.guard import guarded
@@ -292,6 +291,8 @@ def count_votes(
     n_parcels = min(len(blocks), _PARCELS)
     parcels = (blocks[parcel::n_parcels] for parcel in range(n_parcels))
     with one_thread():
+        from sklearn.utils.parallel import Parallel, delayed
+
         chosen = Parallel(n_jobs=n_jobs)(
             delayed(_votes_of)(table, x_bound, targets, parcel, k, logistic, weights) for parcel in parcels
         )

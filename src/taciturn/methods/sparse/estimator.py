@@ -10,11 +10,10 @@ from functools import partial
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
-from sklearn.base import is_classifier
-from sklearn.utils.validation import _get_feature_names
 
 from taciturn.core.errors import ParameterError, WeakBudgetWarning
 from taciturn.core.rng import Stream
+from taciturn.core.sklearn_base import is_classifier
 from taciturn.core.validation import (
     FloatArray,
     Invalid,
@@ -24,11 +23,12 @@ from taciturn.core.validation import (
     check_real,
     check_truth,
 )
-from taciturn.data.records import Measures
+from taciturn.data.records import Measures, names_of_columns
 from taciturn.data.target import DEFAULT_X_BOUND, NumberMap, positive_target
 from taciturn.engines.interface import OpenTable, Source, partitionwise
 from taciturn.methods import clipped_records
 from taciturn.methods.base import (
+    NOISE,
     PrivateClassifier,
     PrivateLinearModel,
     PrivateRegressor,
@@ -43,6 +43,7 @@ from taciturn.methods.inference.plan import InferencePlan, plan_inference, plan_
 from taciturn.methods.inference.run import InferenceResult, run_inference
 from taciturn.methods.inference.summary import FIXED_COLUMNS, INFERRED, InferringModel
 from taciturn.methods.options import Auto, FamilyLoss, NonzeroCount, SelectedUnit, Strategy
+from taciturn.methods.plain import Response
 from taciturn.methods.sparse.plan import METHODS, SparsePlan, plan_sparse
 from taciturn.methods.sparse.run import SparseResult, run_sparse
 from taciturn.methods.sparse.variables import find_places, variables_of_groups, variables_of_names
@@ -167,7 +168,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
 
     def _names(self, X: Any) -> Any:
         """The names of the features of a table, None where it has none."""
-        return X.names if isinstance(X, OpenTable) else _get_feature_names(X)
+        return X.names if isinstance(X, OpenTable) else names_of_columns(X)
 
     def _fixed_columns(self, X: Any, n_features: int) -> tuple[int, ...] | None:
         """The columns that the caller fixed, by their places in increasing order."""
@@ -293,8 +294,11 @@ class SparseModel(InferringModel, PrivateLinearModel):
     def _store(self, plan: _Plan, facts: PublicFacts, outcome: _Result) -> None:
         super()._store(plan, facts, outcome.coefficients)
         self.n_iter_ = outcome.n_steps
-        for name in INFERRED:
+        for name in (*INFERRED, NOISE):
             vars(self).pop(name, None)
+        noise = outcome.noise if isinstance(outcome, SparseResult) else None
+        if noise is not None:
+            setattr(self, NOISE, (noise * (self._target_unit / self._x_bound)).reshape(self.coef_.shape))
         if isinstance(plan, InferencePlan) and plan.errors and isinstance(outcome, InferenceResult):
             self._set_inference(plan, outcome, self._target_unit / self._x_bound, self._target_unit)
 
@@ -459,17 +463,23 @@ class SparseRegressor(PrivateRegressor, SparseModel):
         self.intercept_ = float(weights[0, -1])
         self.support_ = self.coef_ != 0.0
 
-    @partitionwise
-    def predict(self, X: Any) -> FloatArray:
-        """Predictions in the units of y, clipped to ``y_bounds_``; means of an exposure of one, if there are any."""
-        margins = self._margins(X).ravel()
+    @property
+    def _response(self) -> Response:
         if not self._family.log_link:
-            return np.clip(margins, *self.y_bounds_)
+            return super()._response
         least, most = self._family.least_mean(self.y_bounds_), self.y_bounds_[1]
         if self._largest_exposure is not None:
             # The rate of a short exposure may be large.
             least, most = least / self._largest_exposure, math.inf
-        return np.exp(np.clip(margins, math.log(least), math.log(most)))
+        return Response((math.log(least), math.log(most)), log_link=True)
+
+    @partitionwise
+    def predict(self, X: Any) -> FloatArray:
+        """Predictions in the units of y, clipped to ``y_bounds_``; means of an exposure of one, if there are any."""
+        if not self._family.log_link:
+            return np.clip(self._margins(X).ravel(), *self.y_bounds_)
+        ends = self._response.range or (-math.inf, math.inf)
+        return np.exp(np.clip(self._margins(X).ravel(), *ends))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R2 of the predictions, or D2, the share of the deviance that they explain, under a log link.

@@ -70,6 +70,8 @@ class _Tuning:
     # A Gram matrix costs n p**2 multiplications, and its eigenvectors p**3.
     most_products: float = 2e10
     most_width: int = 1500
+    # The law of the noise in so many weights takes little of the time of a descent.
+    most_known_noise: int = 256
     most_width_without_privacy: int = 8191
     # R is a quantile: longer rows add to the curvature too.
     long_rows: float = 2.0

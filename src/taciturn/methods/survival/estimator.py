@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.rng import Stream
+from taciturn.core.sklearn_base import check_is_fitted
 from taciturn.core.validation import DIFFERENT_LENGTHS, FloatArray, Invalid
 from taciturn.data.records import Outcomes, read_target
 from taciturn.data.survival import FollowUp, SurvivalMap, stated_cuts

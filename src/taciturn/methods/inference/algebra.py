@@ -5,6 +5,10 @@ eigenvalues l and eigenvectors of G, coordinates change by :math:`(l_{\max} / l)
 rows have about the same second moment everywhere. Eigenvalues within the noise count as large as the noise. The next
 Gram matrix is released in the new coordinates, where its noise is small beside what was hidden before.
 
+*Tails.* A column with a long tail has a second moment that few rows make. Stretched to a moment of one, these rows are
+cut, and the coefficient is that of the others. Along such directions coordinates change back by a factor, so that more
+of the tail keeps its weight and noise is larger.
+
 *Estimability.* Coefficients are :math:`\beta = A^\top \theta`, with information :math:`A^{-1} H A^{-\top}`. Directions
 of :math:`\beta` whose information is within the noise of H are left out: :math:`\beta` is held in the complement of
 their span, whose basis is N. A coefficient has an interval where its share in N is small beside its error.

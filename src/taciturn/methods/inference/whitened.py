@@ -6,7 +6,7 @@ z is a row with a constant 1 last, where the model has an intercept, and A was m
 Records are weighted and not cut, by numbers that never look at a target: with :math:`\|\psi\|` at most s(u) for every
 target and a curvature of trace at most c(u),
 
-.. math:: w = \min(1, B / a)\, \min(1, h / q), \qquad a = s(u) \|u\|, \; q = c(u) \|u\|^2 ,
+.. math:: w = \min(1, B / a, h / q), \qquad a = s(u) \|u\|, \; q = c(u) \|u\|^2 ,
 
 so that :math:`\|w \psi u\| \le B` and the trace of :math:`w \phi'' u u^\top` is at most h. Of a person with several
 rows a, q and the terms are means over its rows, and the weight is one for all of them. A weight that looked at targets,

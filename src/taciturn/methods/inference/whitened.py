@@ -6,7 +6,7 @@ z is a row with a constant 1 last, where the model has an intercept, and A was m
 Records are weighted and not cut, by numbers that never look at a target: with :math:`\|\psi\|` at most s(u) for every
 target and a curvature of trace at most c(u),
 
-.. math:: w = \min(1, B / a)\, \min(1, h / q), \qquad a = s(u) \|u\|, \; q = c(u) \|u\|^2 ,
+.. math:: w = \min(1, B / a, h / q), \qquad a = s(u) \|u\|, \; q = c(u) \|u\|^2 ,
 
 so that :math:`\|w \psi u\| \le B` and the trace of :math:`w \phi'' u u^\top` is at most h. Of a person with several
 rows a, q and the terms are means over its rows, and the weight is one for all of them. A weight that looked at targets,
@@ -381,7 +381,7 @@ class Weighing:
 
     def weights(self, rows: WhitenedRows) -> FloatArray:
         """Numbers in [0, 1]."""
-        return np.ones(len(rows.z) if rows.persons is None else rows.persons.counts.size)
+        return np.ones(_n_records(rows))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -413,12 +413,12 @@ class ScoreWeighing(Weighing):
     trace: float = math.inf
 
     def weights(self, rows: WhitenedRows) -> FloatArray:
-        """``min(1, B / a) min(1, h / q)``."""
-        found = 1.0 / np.maximum(rows.means(self.model.steepness(rows) * rows.lengths, self.score), 1.0)
+        """``min(1, B / a, h / q)``."""
+        excess = np.maximum(rows.means(self.model.steepness(rows) * rows.lengths, self.score), 1.0)
         if math.isfinite(self.trace):
             squares = self.model.traces(rows) * np.square(rows.lengths)
-            found /= np.maximum(rows.means(squares, self.trace), 1.0)
-        return found * _ROOM
+            excess = np.maximum(excess, rows.means(squares, self.trace))
+        return _ROOM / excess
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -644,6 +644,40 @@ class ClippedSquares(WhitenedTask):
             vectors[~(np.einsum("ij,ij->i", vectors, vectors) <= self.norm**2 * (1.0 - 2.0**-40))] = 0.0
             total += vectors.astype(np.int64).sum(axis=0)
         return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LongRows(WhitenedTask):
+    """How many rows are long along each entry of u: between each of ``levels``, increasing, and the next one.
+
+    One number per level and entry. A record adds a vector of norm at most one, for which ``norm`` stands: the root of
+    one over ``n_entries`` for each entry along which it is long, and less where these are more.
+    """
+
+    levels: tuple[float, ...]
+    n_entries: float
+    norm: int
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        n_levels = len(self.levels)
+        total = np.zeros(n_levels * self.at.width, dtype=np.int64)
+        for rows in self.pieces(block, n_levels):
+            sizes = np.abs(rows.u) * self.at.unit
+            beyond = np.stack([sizes > level for level in self.levels], axis=1)
+            between = beyond.astype(np.float64)
+            between[:, :-1] -= beyond[:, 1:]
+            counts = np.maximum(np.count_nonzero(beyond[:, 0], axis=1), self.n_entries)
+            shares = rows.spread(np.full(_n_records(rows), _ROOM)) * rows.present / rows.counts / np.sqrt(counts)
+            terms = (between * shares[:, None, None]).reshape(len(between), -1)
+            vectors = np.trunc(rows.totals(terms) * self.norm)
+            vectors[~(np.einsum("ij,ij->i", vectors, vectors) <= self.norm**2 * (1.0 - 2.0**-40))] = 0.0
+            total += vectors.astype(np.int64).sum(axis=0)
+        return total
+
+
+def _n_records(rows: WhitenedRows) -> int:
+    return len(rows.z) if rows.persons is None else rows.persons.counts.size
 
 
 def integer_scale(row_squared: int, n_entries: FloatArray | float) -> FloatArray:

@@ -413,7 +413,7 @@ class BlockBuilder:
     def read(self, X: Any, y: Any) -> Records:
         """The records of a partition with mapped targets."""
         layouts = LAYOUTS if self.sparse else False
-        outcomes = y if isinstance(y, Outcomes) else Outcomes(y)
+        outcomes = Outcomes.of(y)
         y = outcomes.y
         records = read_part(
             X,
@@ -649,6 +649,12 @@ class OpenTable(ABC):
     """The public range of the target, where the table states it."""
     x_bound: float | None = None
     """The public bound on every feature, where the table states it."""
+    weight_bound: float | None = None
+    """The public bound on weights, where the table states it."""
+    exposure_bound: float | None = None
+    """The public bound on exposures, where the table states it."""
+    cuts: tuple[float, ...] | None = None
+    """The public ends of intervals, where the target is a time to an event."""
     groups: Sequence[Sequence[int]] | None = None
     """The places of the features of each column of a table on disk; None where they are not known."""
     person_column: str | None = None

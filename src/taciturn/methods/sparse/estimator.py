@@ -139,12 +139,13 @@ class SparseModel(InferringModel, PrivateLinearModel):
             raise ParameterError(
                 "exposure_bound", None, "a public upper bound on exposures, for a log link", "give the largest there is"
             )
-        if weighted and self.weight_bound is None:
+        weight_bound = self._bound_of("weight_bound")
+        if weighted and weight_bound is None:
             warn_of_default_bounds("weight_bound")
         if not weighted and not exposed:
             return None
         return Measures(
-            (DEFAULT_X_BOUND if self.weight_bound is None else float(self.weight_bound)) if weighted else None,
+            (DEFAULT_X_BOUND if weight_bound is None else float(weight_bound)) if weighted else None,
             self._largest_exposure if exposed else None,
         )
 
@@ -439,7 +440,8 @@ class SparseRegressor(PrivateRegressor, SparseModel):
 
     @property
     def _largest_exposure(self) -> float | None:
-        return None if self.exposure_bound is None else float(self.exposure_bound)
+        bound = self._bound_of("exposure_bound") if self._family.log_link else None
+        return None if bound is None else float(bound)
 
     @property
     def _target_unit(self) -> float:

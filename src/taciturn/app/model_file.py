@@ -323,7 +323,7 @@ VERSION = 3
 _BEFORE = 2
 """The version of taciturn 0.2, which is read, too."""
 
-_ADDED = frozenset({"select", "groups", "weight_bound", "exposure_bound"})
+_ADDED = frozenset({"select", "groups", "weight_bound", "person_weight", "exposure_bound"})
 """Parameters that files of the version before do not state; they have their defaults."""
 
 NOT_STORED = frozenset({"account", "random_state"})

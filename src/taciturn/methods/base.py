@@ -589,9 +589,7 @@ BOUNDS = "the bounds were chosen without looking at these data"
 Persons = Callable[[], PersonKeys]
 """Tells whose rows the rows of a table are."""
 
-ESTIMAND = (
-    "means over persons: each person counts once, by the mean over its rows, coarsely where it has thousands of them"
-)
+ESTIMAND = "means over persons: each person counts once, by the mean over its rows"
 """What is estimated where a record is a person, for the certificate."""
 
 _ONE_KEY = "all rows about one person carry the same key, and a row without a key is about nobody"

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from taciturn.core.rng import Stream
-from taciturn.core.validation import FloatArray, IntArray
+from taciturn.core.validation import BoolArray, FloatArray, IntArray
 from taciturn.engines.interface import Block, Source
 from taciturn.methods.scaling.plan import BoundsPlan
 from taciturn.privacy.mechanisms import PrivateQuantile, cumulative_counts
@@ -27,13 +27,16 @@ class ColumnCounts:
     def __call__(self, block: Block) -> IntArray:
         """The counts of all columns in a row: see :meth:`split`."""
         X = block.values(None)
-        weights = None if block.persons is None else block.persons.weights
-        counts = []
-        for j, grid in enumerate(self.grids):
-            there = ~np.isnan(X[:, j])
-            weighed = None if weights is None else weights[there]
-            counts += [cumulative_counts(values, grid, weighed) for values in (X[there, j], -X[there, j])]
-        return np.concatenate(counts)
+
+        def count(rows: slice | BoolArray, weights: IntArray | None) -> IntArray:
+            part, counts = X[rows], []
+            for j, grid in enumerate(self.grids):
+                there = ~np.isnan(part[:, j])
+                weighed = None if weights is None else weights[there]
+                counts += [cumulative_counts(values, grid, weighed) for values in (part[there, j], -part[there, j])]
+            return np.concatenate(counts)
+
+        return count(slice(None), None) if block.persons is None else block.persons.weighed(count)
 
     def split(self, total: IntArray) -> list[tuple[IntArray, IntArray]]:
         """For each column the counts of its values and those of its mirror image."""

@@ -42,7 +42,7 @@ from taciturn.methods.families import FAMILIES, Family
 from taciturn.methods.inference.plan import InferencePlan, plan_inference, plan_tall
 from taciturn.methods.inference.run import InferenceResult, run_inference
 from taciturn.methods.inference.summary import FIXED_COLUMNS, INFERRED, InferringModel
-from taciturn.methods.options import Auto, FamilyLoss, NonzeroCount, SelectedUnit, Strategy
+from taciturn.methods.options import Auto, FamilyLoss, NonzeroCount, PersonWeight, SelectedUnit, Strategy
 from taciturn.methods.sparse.plan import METHODS, SparsePlan, plan_sparse
 from taciturn.methods.sparse.run import SparseResult, run_sparse
 from taciturn.methods.sparse.variables import find_places, variables_of_groups, variables_of_names
@@ -54,6 +54,18 @@ from taciturn.privacy.claim import Release
 # Beyond these a clip of mapped residuals, which lie in [-2, 2], does nothing, or leaves nothing.
 _LEAST_CLIP, _MOST_CLIP = 2.0**-16, 16.0
 
+
+SUM_OVER_ROWS = (
+    "sums over rows: each row of a person counts, and the rows of a person with very many of them are weighted down "
+    "together"
+)
+"""What is estimated where persons count by their rows, for the certificate."""
+
+ALL_ROWS_GIVEN = (
+    "of a person derivatives have mean zero given all of its rows and their number, which is untrue with lagged "
+    "outcomes and with numbers of visits that go along with the outcome"
+)
+"""What intervals rest on where a record is a person, for the certificate."""
 
 _Plan: TypeAlias = SparsePlan | InferencePlan
 _Result: TypeAlias = SparseResult | InferenceResult
@@ -69,6 +81,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
     method: Strategy
     row_bound: float | Auto
     weight_bound: float | None
+    person_weight: PersonWeight
 
     persons_refused: ClassVar[str | None] = None
     partitions_refused: ClassVar[str | None] = None
@@ -92,6 +105,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
         if number_or_auto(row_bound=self.row_bound) is not None:
             check_real(self._x_bound / 64.0, math.inf, closed="left", row_bound=self.row_bound)
         check_choice(("columns", "variables"), select=self.select)
+        check_choice(("mean", "sum"), person_weight=self.person_weight)
         self._check_groups()
         self._check_inference()
 
@@ -230,7 +244,8 @@ class SparseModel(InferringModel, PrivateLinearModel):
             residual_clip=self._given_clip(),
             huber=self._huber,
             columns=facts.columns,
-            weighted=facts.weighted,
+            weighted=facts.weighted or self._counts_rows(facts),
+            counts_rows=self._counts_rows(facts),
             exposed=facts.exposed,
             variables=facts.variables,
         )
@@ -241,6 +256,10 @@ class SparseModel(InferringModel, PrivateLinearModel):
             enough = start.enough_records * (2 if isinstance(plan, InferencePlan) and plan.split else 1)
             warn_of_weak_budget(self.epsilon, problem.n_records, enough, facts.unit)
         return plan
+
+    def _counts_rows(self, facts: PublicFacts) -> bool:
+        """Whether persons count by their rows."""
+        return facts.unit == "person" and self.person_weight == "sum"
 
     def _asked(self, n_features: int) -> int | None:
         """The number of nonzero coefficients that was asked for, None where it is chosen."""
@@ -274,6 +293,8 @@ class SparseModel(InferringModel, PrivateLinearModel):
             "reason": start.strategy.reason,
             "prices": "every release is listed as the Gaussian one that costs as much",
         }
+        if self._counts_rows(facts):
+            described["estimand"] = SUM_OVER_ROWS
         if facts.columns is not None:
             described["columns"] = list(facts.columns)
         if facts.measures is not None:
@@ -288,7 +309,8 @@ class SparseModel(InferringModel, PrivateLinearModel):
             }
         elif isinstance(plan, InferencePlan):
             described["inference"] = "two halves of the records" if plan.split else "all records"
-            described["intervals"] = plan.conditions
+            given_rows = f"; {ALL_ROWS_GIVEN}" if facts.unit == "person" else ""
+            described["intervals"] = plan.conditions + given_rows
         return described
 
     def _store(self, plan: _Plan, facts: PublicFacts, outcome: _Result) -> None:
@@ -351,6 +373,7 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     %(fit_intercept)s
         The columns and the target are centred too.
     %(weight_bound)s
+    %(person_weight)s
     exposure_bound : float, default=None
         Public upper bound on exposures, which are trimmed to it; ``fit(..., exposure=...)`` needs it. Predictions are
         then means of an exposure of one.
@@ -398,6 +421,7 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     residual_clip: float | Auto = "auto"
     fit_intercept: bool = True
     weight_bound: float | None = None
+    person_weight: PersonWeight = "mean"
     exposure_bound: float | None = None
     columns: Any = None
     inference: bool = False
@@ -525,6 +549,7 @@ class SparseClassifier(PrivateClassifier, SparseModel):
     %(fit_intercept)s
         The columns and the target are centred too.
     %(weight_bound)s
+    %(person_weight)s
     %(inference)s
     %(invalid)s
     %(random_state)s
@@ -566,6 +591,7 @@ class SparseClassifier(PrivateClassifier, SparseModel):
     row_bound: float | Auto = "auto"
     fit_intercept: bool = True
     weight_bound: float | None = None
+    person_weight: PersonWeight = "mean"
     columns: Any = None
     inference: bool = False
     confidence_level: float = 0.95

@@ -25,7 +25,7 @@ from taciturn.methods.base import (
 )
 from taciturn.methods.families import HAZARDS
 from taciturn.methods.inference.summary import INFERRED
-from taciturn.methods.options import Auto, NonzeroCount, SelectedUnit, Strategy
+from taciturn.methods.options import Auto, NonzeroCount, PersonWeight, SelectedUnit, Strategy
 from taciturn.methods.sparse.estimator import SparseModel
 from taciturn.methods.survival.curve import PUBLIC_CUTS, SurvivalCurve
 from taciturn.methods.survival.plan import plan_survival
@@ -147,6 +147,7 @@ class SparseSurvival(SparseModel):
     fit_intercept: ClassVar[bool] = False  # type: ignore[misc]
     select: ClassVar[SelectedUnit] = "columns"  # type: ignore[misc]
     weight_bound: ClassVar[None] = None  # type: ignore[misc]
+    person_weight: ClassVar[PersonWeight] = "mean"  # type: ignore[misc]
     groups: ClassVar[None] = None  # type: ignore[misc]
     loss: ClassVar[str] = HAZARDS.loss
 

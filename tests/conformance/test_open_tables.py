@@ -79,7 +79,8 @@ def test_a_class_that_needs_memory_names_those_that_do_not(name):
         assert words.startswith(f"X: expected a table in memory for {name}, since ")
         assert words.endswith(", or compute() the table.")
         assert (
-            set(re.findall(r"\w+(?:Regressor|Classifier|Selector|Scaler|Survival)\b", words.partition("; use ")[2])) == ACCEPTING
+            set(re.findall(r"\w+(?:Regressor|Classifier|Selector|Scaler|Survival)\b", words.partition("; use ")[2]))
+            == ACCEPTING
         )
 
 

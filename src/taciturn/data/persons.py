@@ -122,9 +122,10 @@ class PersonRows:
         # Of quotients and remainders, as the sum of many rows might leave 64 bits.
         wholes, rest = np.divmod(terms, of_rows)
         rests = self.totals(rest)
-        means: IntArray = self.totals(wholes) + rests // counts
+        down: IntArray = self.totals(wholes) + rests // counts
         # Towards zero, and not down.
-        return means + ((means < 0) & (rests % counts != 0))
+        means: IntArray = down + ((down < 0) & (rests % counts != 0))
+        return means
 
     def cell_shares(
         self, cells: IntArray, n_cells: int, unit: int, weights: NDArray[np.float64] | None = None

@@ -20,6 +20,7 @@ from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.validation import BoolArray, IndexArray
 from taciturn.tables.columns import (
     KEYS,
+    KINDS_OF_TARGETS,
     LABEL,
     N_MONTHS,
     Column,
@@ -181,6 +182,8 @@ def missing_to_content(missing: Mapping[str, Any]) -> dict[str, Any]:
 
 def _target(content: Any) -> Target:
     target = dict(_section("target", content, None))
+    if "kind" in target and target["kind"] not in KINDS_OF_TARGETS:
+        Target("", kind=target["kind"]).checked()
     of_times = target.get("kind") == "survival"
     named = "time" if of_times else "name"
     known = (named, "lower", "upper", "classes", "kind", *(("event", "cuts") if of_times else ()))

@@ -176,7 +176,8 @@ def test_a_study_goes_from_init_to_a_signed_report(name, tmp_path):
     done = run("predict", "model", "t.csv", "-o", "p.csv", cwd=tmp_path)
     assert done.code == 0, done
     if name != "died":
-        assert ("raked" in page) and ("Weights: survey_weight, at most 4" in page)
+        assert "raked" in page
+        assert "Weights: survey_weight, at most 4" in page
         assert stored["parameters"]["weight_bound"] == 4.0
         return
     assert "Survival of all records, and baseline hazards" in page

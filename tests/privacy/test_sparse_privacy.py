@@ -26,9 +26,7 @@ from taciturn.events import GaussianEvent
 from taciturn.mechanisms import ExponentialMechanism, GumbelTopK, RoundedGaussian
 from taciturn.methods import clipped_records, releases, sums
 from taciturn.methods.clipped_records import ClippedRecords
-from taciturn.methods.descent import step_rule
 from taciturn.methods.releases import Releases
-from taciturn.methods.sparse import run as sparse_run
 from taciturn.methods.sums import CumulativeCounts
 from taciturn.privacy.gdp import selection_step
 
@@ -219,7 +217,7 @@ CASES = {
 @pytest.fixture
 def short(monkeypatch):
     """Descents of a few steps: their number changes nothing here but the time that it takes."""
-    monkeypatch.setattr(sparse_run, "step_rule", lambda time, _: step_rule(time, 5e8 / 12))
+    monkeypatch.setattr("taciturn.methods.descent.MOST_STEPS", 12)
 
 
 @pytest.mark.usefixtures("short")

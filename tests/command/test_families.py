@@ -180,7 +180,7 @@ def test_a_study_goes_from_init_to_a_signed_report(name, tmp_path):
         assert "Weights: survey_weight, at most 4" in page
         assert stored["parameters"]["weight_bound"] == 4.0
         return
-    assert "Survival of all records, and baseline hazards" in page
+    assert "Survival and hazards" in page
     header = (tmp_path / "p.csv").read_text(encoding="utf-8").split("\n", 1)[0]
     assert header == "prediction,S(6),S(12),S(18),S(24)"
     curves = np.loadtxt(tmp_path / "p.csv", delimiter=",", skiprows=1, usecols=(1, 2, 3, 4))

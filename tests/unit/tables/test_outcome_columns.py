@@ -208,7 +208,7 @@ def state(model):
 
 
 @pytest.mark.filterwarnings("ignore::taciturn.WeakBudgetWarning")
-@pytest.mark.parametrize("inference", [False, True])
+@pytest.mark.parametrize("inference", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", FITS)
 def test_streams_and_arrays_give_the_same_bits(name, inference, tmp_path):
     text, kind, settings, target = FITS[name]
@@ -254,6 +254,7 @@ def test_a_table_is_for_the_classes_of_its_target(tmp_path):
             HardThresholdClassifier().fit(table)
 
 
+@pytest.mark.slow
 def test_dask_takes_signed_times(tmp_path):
     da = pytest.importorskip("dask.array")
     columns = hospital(tmp_path)

@@ -212,7 +212,7 @@ def _survival(model: Model) -> dict[str, Any]:
         "known": [each for each in curve.survival.tolist() if not math.isnan(each)],
         "rows": [
             [
-                f"{format_number(start)} to {format_number(end)}",
+                f"{start:g} to {end:g}",
                 format_number(hazard),
                 "open" if math.isnan(value) else format_number(value),
                 f"{format_number(low)} to {format_number(high)}",

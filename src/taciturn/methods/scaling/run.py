@@ -31,9 +31,16 @@ class ColumnCounts:
         def count(rows: slice | BoolArray, weights: IntArray | None) -> IntArray:
             part, counts = X[rows], []
             for j, grid in enumerate(self.grids):
-                there = ~np.isnan(part[:, j])
-                weighed = None if weights is None else weights[there]
-                counts += [cumulative_counts(values, grid, weighed) for values in (part[there, j], -part[there, j])]
+                if weights is None:
+                    # Grids are symmetric. Both counts follow from one sorted column, at whose end NaN is.
+                    values, points = np.sort(part[:, j]), np.asarray(grid)
+                    there = int(np.searchsorted(values, np.nan))
+                    counts += [_append(np.searchsorted(values, points, side="right"), there)]
+                    counts += [_append(there - np.searchsorted(values, -points, side="left"), there)]
+                    continue
+                known = ~np.isnan(part[:, j])
+                own = weights[known]
+                counts += [cumulative_counts(values, grid, own) for values in (part[known, j], -part[known, j])]
             return np.concatenate(counts)
 
         return count(slice(None), None) if block.persons is None else block.persons.weighed(count)
@@ -43,6 +50,10 @@ class ColumnCounts:
         sizes = [len(grid) + 1 for grid in self.grids for _ in range(2)]
         parts = np.split(total, np.cumsum(sizes)[:-1])
         return list(zip(parts[::2], parts[1::2], strict=True))
+
+
+def _append(counts: IntArray, total: int) -> IntArray:
+    return np.append(counts, total).astype(np.int64, copy=False)
 
 
 def release_bounds(plan: BoundsPlan, source: Source, stream: Stream) -> tuple[FloatArray, FloatArray]:

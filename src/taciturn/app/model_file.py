@@ -21,6 +21,7 @@ from taciturn._version import __version__
 from taciturn.core.errors import CertificateError, DataError, ParameterError, TaciturnError
 from taciturn.core.sklearn_base import check_is_fitted, is_classifier
 from taciturn.core.validation import ONE, BoolArray, FloatArray, check_choice, parse_strictly
+from taciturn.data.survival import EXITS, check_cuts
 from taciturn.data.target import (
     DEFAULT_X_BOUND,
     N_DECILES,
@@ -32,10 +33,11 @@ from taciturn.data.target import (
 )
 from taciturn.engines.interface import ENCODER
 from taciturn.methods.base import NOISE
-from taciturn.methods.families import family_of
+from taciturn.methods.families import HAZARDS, family_of
 from taciturn.methods.inference.summary import Inference, restore_inference
 from taciturn.methods.registry import classes_of
 from taciturn.methods.scores.function import ModelScore, PrivateScore
+from taciturn.methods.survival.curve import SurvivalCurve
 from taciturn.privacy.certificate import Certificate
 from taciturn.tables.bounds import TableBounds
 from taciturn.tables.columns import TableSchema
@@ -324,13 +326,13 @@ VERSION = 3
 _BEFORE = 2
 """The version of taciturn 0.2, which is read, too."""
 
-_ADDED = frozenset({"select", "groups", "weight_bound", "exposure_bound"})
+_ADDED = frozenset({"select", "groups", "weight_bound", "person_weight", "exposure_bound"})
 """Parameters that files of the version before do not state; they have their defaults."""
 
 NOT_STORED = frozenset({"account", "random_state"})
 """Parameters that no file holds: with the seed a reader could remove the noise, and an account's URL is the owner's."""
 
-CLASSES: dict[str, Any] = classes_of("regressor", "classifier")
+CLASSES: dict[str, Any] = classes_of("regressor", "classifier", "survival")
 """Estimators by the names that a file gives them."""
 
 
@@ -418,7 +420,10 @@ def set_fitted(estimator: Any, content: dict[str, Any], names: list[str]) -> Non
         if content["classes"] is not None:
             raise damaged("classes of a number")
         estimator.intercept_ = float(read_numbers("intercept", content["intercept"], ()))
-        estimator.y_bounds_ = check_y_bounds(estimator.y_bounds)
+        if task_of(estimator) == "survive":
+            _set_hazards(estimator, content["hazards"])
+        else:
+            estimator.y_bounds_ = check_y_bounds(estimator.y_bounds)
     estimator.coef_ = read_numbers("coefficients", content["coefficients"], shape)
     nonzero = estimator.coef_ != 0.0
     estimator.support_ = nonzero.any(axis=0) if nonzero.ndim == 2 else nonzero
@@ -440,6 +445,39 @@ def _read_date(value: Any) -> str | None:
     return value
 
 
+def task_of(estimator: Any) -> str:
+    """The learning task of a model: "regress", "classify" or "survive"."""
+    if is_classifier(estimator):
+        return "classify"
+    return "survive" if family_of(estimator) is HAZARDS else "regress"
+
+
+def _hazards_content(estimator: Any) -> dict[str, Any]:
+    curve = estimator.survival_curve_
+    return {
+        "baseline": estimator.baseline_hazard_.tolist(),
+        "exits": curve.counts.tolist(),
+        "noise_std": float(curve.std),
+    }
+
+
+def _set_hazards(estimator: Any, content: Any) -> None:
+    """Set the baseline hazards, and the numbers of exits from which the survival curve is computed."""
+    if not isinstance(content, dict) or sorted(content) != ["baseline", "exits", "noise_std"]:
+        raise damaged("'hazards' with other keys than baseline, exits, noise_std")
+    estimator.cuts_ = np.asarray(check_cuts(estimator.cuts))
+    size = estimator.cuts_.size
+    estimator.baseline_hazard_ = read_numbers("baseline", content["baseline"], (size,))
+    exits = read_numbers("exits", content["exits"], (size, EXITS))
+    deviation = float(read_numbers("noise_std", content["noise_std"], ()))
+    if (estimator.baseline_hazard_ < 0.0).any() or deviation < 0.0:
+        raise damaged("a hazard or noise that is negative")
+    if estimator.intercept_:
+        raise damaged("an intercept beside baseline hazards")
+    level = float(estimator.confidence_level)
+    estimator.survival_curve_ = SurvivalCurve(estimator.cuts_, exits, deviation, level, estimator.certificate_)
+
+
 def check_agreement(estimator: Any, bounds: TableBounds) -> None:
     """Raise if model, bounds and certificate contradict one another, because they come from different models."""
     certificate = estimator.certificate_
@@ -458,6 +496,12 @@ def check_agreement(estimator: Any, bounds: TableBounds) -> None:
         raise foreign("a model without noise and a certificate that promises some")
     if bounds.target.kind is not None and family_of(estimator).kind != bounds.target.kind:
         raise damaged("a model of another kind of target than its bounds state")
+    if task_of(estimator) == "survive" and tuple(estimator.cuts_.tolist()) != bounds.target.cuts:
+        raise damaged("cuts that contradict its bounds")
+    for name, measured in (("weight_bound", bounds.weight), ("exposure_bound", bounds.exposure)):
+        stated = getattr(estimator, name, None)
+        if measured is not None and stated != measured.upper:
+            raise damaged(f"a {name} that contradicts its bounds")
     check_inference_fact(estimator)
 
 
@@ -670,8 +714,8 @@ class Model:
 
     @property
     def task(self) -> str:
-        """The learning task: "regress" or "classify"."""
-        return "classify" if is_classifier(self.estimator) else "regress"
+        """The learning task: "regress", "classify" or "survive"."""
+        return task_of(self.estimator)
 
     @property
     def encoder(self) -> TableEncoder:
@@ -762,9 +806,11 @@ class Model:
         parameters = {name: to_plain(name, value) for name, value in stored}
         if parameters.get("x_bound", math.inf) is None:
             parameters["x_bound"] = DEFAULT_X_BOUND
+        # Bounds of the fit: the parameter may have been set since.
         if self.task == "regress":
-            # The bounds of the fit: the parameter may have been set since.
             parameters["y_bounds"] = list(estimator.y_bounds_)
+        elif self.task == "survive":
+            parameters["cuts"] = estimator.cuts_.tolist()
         sparse = sp.issparse(estimator.coef_)
         coefficients = estimator.coef_.toarray() if sparse else estimator.coef_
         content = {
@@ -789,6 +835,8 @@ class Model:
             "command": self.command,
             "date": self.date,
         }
+        if self.task == "survive":
+            content["hazards"] = _hazards_content(estimator)
         lines = (f'  "{key}": {json.dumps(value, allow_nan=False)}' for key, value in content.items())
         return "{\n" + ",\n".join(lines) + "\n}"
 
@@ -811,8 +859,8 @@ class Model:
             if content["features"] != names:
                 raise damaged("features that do not follow from its bounds")
             estimator = new_estimator(content)
-            set_fitted(estimator, content, names)
             estimator.certificate_ = Certificate.from_json(json.dumps(content["certificate"]))
+            set_fitted(estimator, content, names)
             check_agreement(estimator, bounds)
             model = cls(bounds, estimator, command, digest, _read_date(content.get("date")))
             check_choice((model.task,), task=content["task"])

@@ -478,8 +478,12 @@ def check_model_facts(model: Model) -> None:
         _check_fact(certificate, name, getattr(estimator, name, None))
     if is_classifier(estimator):
         _check_fact(certificate, "classes", estimator.classes_.tolist())
+    elif model.task == "survive":
+        _check_fact(certificate, "cuts", estimator.cuts_.tolist())
     else:
         target = model.bounds.target
+        for name in ("weight_bound", "exposure_bound"):
+            _check_fact(certificate, name, getattr(estimator, name, None))
         stated = None if target.lower is None else [target.lower, target.upper]
         for ends in (list(estimator.y_bounds_), stated):
             _check_fact(certificate, "y_bounds", ends)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -221,6 +221,23 @@ class Outcomes:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    @classmethod
+    def of(cls, y: Any) -> Outcomes:
+        """Targets with whatever a reader gave beside them."""
+        return y if isinstance(y, cls) else cls(y)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Outcomes]) -> Outcomes:
+        """Those of some rows after one another."""
+        columns = zip(*((each.y, each.weight, each.exposure) for each in parts), strict=True)
+        return cls(*(None if column[0] is None else np.concatenate(column) for column in columns))
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Weights and exposures by the names that ``fit`` has for them, where there are any."""
+        given = {"sample_weight": self.weight, "exposure": self.exposure}
+        return {name: values for name, values in given.items() if values is not None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from taciturn.core.validation import (
     without_data_values,
 )
 from taciturn.data.design import Design
-from taciturn.data.persons import PERSON_WEIGHT, KeyForms, PersonKeys, PersonRows, slots_in_parts
+from taciturn.data.persons import MANY_ROWS, PERSON_WEIGHT, KeyForms, PersonKeys, PersonRows, slots_in_parts
 from taciturn.data.records import (
     LAYOUTS,
     Measures,
@@ -81,13 +81,16 @@ class Block:
     ) -> None:
         self._whole, self.target, self.persons, self.columns = design, target, persons, columns
         self._rows, self.weight, self.offset = rows, weight, offset
+        self._by_size: tuple[Block, tuple[Block, ...]] | None = None
+        self._counting: tuple[int | None, Block] | None = None
         self._measured: tuple[object, int] = None, 0
         self._phase: tuple[bytes | None, str | None] | None = None
         self._design = design
         self._memo: dict[str, tuple[Hashable, Any]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_phase": None, "_design": self._whole, "_memo": {}}
+        forgotten: dict[str, Any] = {"_phase": None, "_memo": {}, "_by_size": None, "_counting": None}
+        return vars(self) | {"_design": self._whole} | forgotten
 
     @property
     def n_rows(self) -> int:
@@ -128,6 +131,36 @@ class Block:
     def by_record(self, terms: IntArray) -> IntArray:
         """One term per record: those of the rows, or for a person the mean of its rows' terms, cut towards zero."""
         return terms if self.persons is None else self.persons.mean_terms(terms)
+
+    def by_size(self) -> tuple[Block, tuple[Block, ...]]:
+        """The records with few rows, and one block for each person with many, whose rows are records there."""
+        if self.persons is None or not self.persons.large.size:
+            return self, ()
+        if self._by_size is None:
+            persons = self.persons
+            few = np.flatnonzero(persons.of_rows <= MANY_ROWS)
+            many = (np.arange(own.start, own.stop) for own in persons.slices(persons.large))
+            self._by_size = (
+                self._take(few, PersonRows(persons.counts[persons.counts <= MANY_ROWS])),
+                tuple(self._take(own, None) for own in many),
+            )
+        return self._by_size
+
+    def counting_rows(self, most: int | None) -> Block:
+        """The same block, in which a person counts by its rows, as many as ``most``: m / most of a record's weight.
+
+        With None every row is a record by itself.
+        """
+        if self.persons is None:
+            raise TypeError("a record is a row here")
+        if self._counting is None or self._counting[0] != most:
+            weight, persons = self.weight, None
+            if most is not None:
+                shares, persons = np.minimum(self.persons.of_rows, most) / most, self.persons
+                weight = shares if weight is None else shares * weight
+            whole = Block(self._whole, self.target, persons, self.columns, self._rows, weight, self.offset)
+            self._counting = most, whole
+        return self._counting[1]
 
     def design(self, columns: IndexArray | None, layout: str | None = None) -> Design:
         """Some of the features, None for all; sparse ones in a layout, "csr" or "csc", or as they are for None."""
@@ -176,6 +209,9 @@ class Block:
         if self.persons is not None:
             owners = np.repeat(np.arange(self.persons.counts.size), self.persons.counts)
             persons = PersonRows.of_slots(owners[places])
+        return self._take(places, persons)
+
+    def _take(self, places: IndexArray, persons: PersonRows | None) -> Block:
         design = self._whole.take(places)
         weight, offset = (None if each is None else each[places] for each in (self.weight, self.offset))
         return Block(design, self.target[places], persons, self.columns, self.rows[places], weight, offset)
@@ -190,10 +226,16 @@ class Block:
 
     def n_bytes(self) -> int:
         """The memory of the block, with what it remembers for the next round."""
-        contents = self._phase, tuple(self._memo)
+        contents = self._contents()
         if self._measured[0] != contents:
             self._measured = contents, self._measure()
         return self._measured[1]
+
+    def _contents(self) -> tuple[object, ...]:
+        """What is held, by names: it tells whether the memory has to be measured again."""
+        parts = [] if self._by_size is None else [self._by_size[0], *self._by_size[1]]
+        parts += [] if self._counting is None else [self._counting[1]]
+        return (self._phase, tuple(self._memo), *(part._contents() for part in parts))
 
     def _measure(self) -> int:
         buffers: dict[int, int] = {}
@@ -424,7 +466,7 @@ class BlockBuilder:
     def read(self, X: Any, y: Any) -> Records:
         """The records of a partition with mapped targets."""
         layouts = LAYOUTS if self.sparse else False
-        outcomes = y if isinstance(y, Outcomes) else Outcomes(y)
+        outcomes = Outcomes.of(y)
         y = outcomes.y
         records = read_part(
             X,
@@ -621,6 +663,68 @@ class ArraySource:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _ByRows:
+    """A task in which persons count by their rows, up to so many."""
+
+    task: Task
+    most: int | None
+
+    @property
+    def columns(self) -> IndexArray | None:
+        """The features that the task reads."""
+        return self.task.columns
+
+    def __call__(self, block: Block) -> IntArray:
+        return self.task(block.counting_rows(self.most))
+
+
+class RowsCounted:
+    """A source of persons that count by their rows, each row for ``1 / most``, and by no more than ``most`` of them.
+
+    The weight of a person, in [0, 1], is a function of its rows and of ``most``, which is public or released. It
+    multiplies what the person adds to sums, so that no sensitivity grows. None for ``most``, without privacy alone:
+    every row is a record.
+    """
+
+    def __init__(self, source: Source, most: int | None) -> None:
+        self._source, self._most = source, most if most is None else check_integer(1, most=most)
+
+    @property
+    def n_records(self) -> int | None:
+        """The public number of records, or None under add-remove."""
+        return self._source.n_records
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return self._source.n_features
+
+    @property
+    def offsets(self) -> IntArray:
+        """The first row of each partition."""
+        return self._source.offsets
+
+    @property
+    def rank_weight(self) -> int:
+        """The integer that stands for one record in counts of values."""
+        return 1 if self._most is None else self._source.rank_weight
+
+    @property
+    def n_slots(self) -> int:
+        """The number of persons, null persons included."""
+        return self._source.n_slots
+
+    def total(self, task: Task) -> IntArray:
+        """The exact sum of the task over all partitions."""
+        return self._source.total(_ByRows(task, self._most))
+
+    def divide(self, first: BoolArray) -> tuple[RowsCounted, RowsCounted]:
+        """The records in two: those of the slots that are true in ``first``, and the others."""
+        one, other = self._source.divide(first)
+        return RowsCounted(one, self._most), RowsCounted(other, self._most)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class PartitionFacts:
     """What the driver knows of a table in partitions.
 
@@ -660,6 +764,12 @@ class OpenTable(ABC):
     """The public range of the target, where the table states it."""
     x_bound: float | None = None
     """The public bound on every feature, where the table states it."""
+    weight_bound: float | None = None
+    """The public bound on weights, where the table states it."""
+    exposure_bound: float | None = None
+    """The public bound on exposures, where the table states it."""
+    cuts: tuple[float, ...] | None = None
+    """The public ends of intervals, where the target is a time to an event."""
     groups: Sequence[Sequence[int]] | None = None
     """The places of the features of each column of a table on disk; None where they are not known."""
     person_column: str | None = None

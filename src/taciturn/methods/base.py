@@ -590,9 +590,7 @@ BOUNDS = "the bounds were chosen without looking at these data"
 Persons = Callable[[], PersonKeys]
 """Tells whose rows the rows of a table are."""
 
-ESTIMAND = (
-    "means over persons: each person counts once, by the mean over its rows, coarsely where it has thousands of them"
-)
+ESTIMAND = "means over persons: each person counts once, by the mean over its rows"
 """What is estimated where a record is a person, for the certificate."""
 
 _ONE_KEY = "all rows about one person carry the same key, and a row without a key is about nobody"
@@ -756,6 +754,10 @@ class Budgeted:
     n_public: int | None = None
 
 
+_TABLE_BOUNDS = ("x_bound", "y_bounds", "weight_bound", "exposure_bound", "cuts")
+"""Bounds that an open table may state."""
+
+
 class PrivateEstimator(Guarded, Represented, Budgeted):
     """Base of everything that is fitted to private data and leaves a certificate behind."""
 
@@ -818,7 +820,7 @@ class PrivateEstimator(Guarded, Represented, Budgeted):
             self.__dict__.pop(name, None)
         if isinstance(X, OpenTable):
             self._check_table(X)
-            self._table_bounds = {"x_bound": X.x_bound, "y_bounds": X.y_bounds}
+            self._table_bounds = {name: getattr(X, name) for name in _TABLE_BOUNDS}
         return X, y, persons
 
     def _check_table(self, table: OpenTable) -> None:
@@ -832,10 +834,27 @@ class PrivateEstimator(Guarded, Represented, Budgeted):
         stated_y_bounds(table.y_bounds)
         if table.x_bound is not None:
             check_x_bound(table.x_bound)
-        for name in ("x_bound", "y_bounds", "invalid"):
+        for name in (*_TABLE_BOUNDS, "invalid"):
             stated, own = getattr(table, name), getattr(self, name, None)
-            if stated is not None and own is not None and np.any(np.asarray(own) != np.asarray(stated)):
+            if stated is not None and own is not None and not np.array_equal(np.asarray(own), np.asarray(stated)):
                 raise ParameterError(name, own, f"{stated!r}, which the table states", "pass that")
+        self._check_outcomes(table)
+
+    def _check_outcomes(self, table: OpenTable) -> None:
+        """Raise where a table states a target of another kind, or weights or exposures that the class would not use."""
+        of_times = hasattr(type(self), "cuts")
+        stated = table.y_bounds is not None or table.classes is not None
+        if stated if of_times else table.cuts is not None:
+            raise DataError(
+                f"X: expected a table with {'times to an event' if of_times else 'numbers or classes'} for "
+                f"{type(self).__name__}, got one with another kind of target; choose a class for it."
+            )
+        for name, given in (("weight", table.has_weight), ("exposure", table.has_exposure)):
+            if given and not hasattr(type(self), "weight_bound"):
+                raise DataError(
+                    f"X: expected a table without {name}s for {type(self).__name__}, got one with them; use "
+                    "SparseRegressor or SparseClassifier, or take them out of the bounds."
+                )
 
     def _check_persons(self, persons: Any) -> None:
         """Raise where persons are given to a class that has no guarantee for them."""

@@ -143,7 +143,7 @@ def read_person_keys(path: Path, bounds: TableBounds, *, schema: TableSchema | N
     files = table_files(path, bounds.layout)
     schema = files_schema(files) if schema is None else schema
     check_present(name, schema)
-    check_has_keys(name, schema)
+    check_has_keys(bounds, schema)
     batches = file_batches(files, schema, ColumnSelection({name: "text"}, {name: frozenset()}))
     return NamedKeys((key for batch in batches for key in batch.column(0).to_pylist()), name)
 
@@ -173,7 +173,8 @@ def read_batches(
     keys : list of str
         With a key: beside X, or X and y; empty where the cell is missing.
     """
-    bounds, invalid, with_target = replace(encoder.bounds_, person=None), encoder.invalid, target is not None
+    bounds = replace(encoder.bounds_, person=None, weight=None, exposure=None)
+    invalid, with_target = encoder.invalid, target is not None
     if target is not None:
         check_target(bounds, target, invalid)
     file, n_features, places = table_file(path, bounds.layout), len(bounds.feature_names), None

@@ -60,6 +60,7 @@ from taciturn.app.cli.tables import (
     check_kind,
     check_opening,
     check_persons,
+    check_plain_target,
     check_share,
     gather_table_facts,
     methods_for,
@@ -156,6 +157,7 @@ def fit(
         warm_up(model, records.X)
         if inference:
             # Public facts may refuse the fit, which is not to be learned after bounds were paid for.
+            model.set_params(**records.target_parameters())
             model.check_table(records.X, records.y, records.persons)
         spent = records.pay_for_bounds(folder, share, epsilon, delta, **budget)
         model.set_params(**records.target_parameters())
@@ -230,6 +232,7 @@ def select(
     key = read_signing_key(sign)
     payer = open_payer(account, seed)
     facts = gather_table_facts(table, target, task, bounds, find=private_bounds is not None)
+    check_plain_target("select", facts.bounds)
     share = check_share(private_bounds, facts)
     budget: dict[str, Any] = {"relation": relation, "n_public": n_public, "account": payer, "random_state": seed}
     selector = new_selector(
@@ -380,6 +383,7 @@ def _read_problem(table: Path, target: str | None, task: Task | None, bounds: Pa
     from taciturn.app.cli.tables import gather_table_facts, read_whole_table
 
     facts = gather_table_facts(table, target, task, bounds, find=False)
+    check_plain_target("compare", facts.bounds)
     records = read_whole_table(table, facts, invalid=invalid)
     parameters = records.target_parameters() | {"invalid": invalid}
     # Methods are compared as predictors of numbers, since only one of them has other families.

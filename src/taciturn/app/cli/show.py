@@ -7,7 +7,7 @@ import io
 import math
 import operator
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -131,6 +131,7 @@ class _Weights:
     units: list[float]
     values: Any
     intercept: Any
+    """None where baseline hazards are in the place of one."""
     references: list[str]
     noisy: Any
 
@@ -156,7 +157,7 @@ class _Weights:
             [model.feature_names[j] for j in order],
             [changes[j] for j in order],
             values[:, order] * shares[order],
-            intercepts,
+            None if model.task == "survive" else intercepts,
             references,
             noisy_weights(estimator, model.bounds)[:, order],
         )
@@ -199,8 +200,8 @@ def _table(found: _Weights, group: range, most: int | None) -> Table:
         (
             _cut(found.outputs[i], _LONGEST_LABEL) if found.outputs else "weight",
             _marked(
-                [f"{value:+.4g}" for value in (*found.values[i, :shown], found.intercept[i])],
-                [*found.noisy[i, :shown], False],
+                [f"{value:+.4g}" for value in (*found.values[i, :shown], *_only(found.intercept, i))],
+                [*found.noisy[i, :shown], *([] if found.intercept is None else [False])],
             ),
         )
         for i in group
@@ -212,8 +213,13 @@ def _table(found: _Weights, group: range, most: int | None) -> Table:
     for j in range(shown):
         table.add_row(_name(found.names[j], longest, full=full), *(cells[j] for _, cells in columns))
     _add_rest(table, len(found.names) - shown)
-    table.add_row(_INTERCEPT, *(cells[-1] for _, cells in columns))
+    if found.intercept is not None:
+        table.add_row(_INTERCEPT, *(cells[-1] for _, cells in columns))
     return table
+
+
+def _only(values: Any, place: int) -> list[float]:
+    return [] if values is None else [values[place]]
 
 
 def _new_table(title: str, *, full: bool) -> Table:
@@ -543,6 +549,9 @@ def predict(
 ) -> None:
     """Predict for every row of a table; a classifier also gives the probability of each class.
 
+    A model of times to an event gives the logarithm of the hazard relative to that of a row whose features are all
+    zero, and the probability of no event until each cut.
+
     The table needs the columns whose coefficients are not all zero. It is streamed, so it may be larger than memory.
     Predictions are as sensitive as the table that they are made for: the certificate covers the training records alone.
 
@@ -556,15 +565,21 @@ def predict(
             raise ParameterError("output", str(output), "a file that is not read", "choose another name")
     read = read_model(model)
     estimator = read.estimator
-    probabilities = hasattr(estimator, "predict_proba")
-    header = ["prediction", *(f"P({label})" for label in estimator.classes_)] if probabilities else ["prediction"]
+    header: list[str] = ["prediction"]
+    more: Callable[[Any], Any] | None = None
+    if hasattr(estimator, "predict_proba"):
+        more = estimator.predict_proba
+        header += [f"P({label})" for label in estimator.classes_]
+    elif read.task == "survive":
+        more = estimator.predict_survival_function
+        header += [f"S({cut:g})" for cut in estimator.cuts_]
     keyed = [] if key is None else [key]
     n_rows = 0
     with AtomicFile(output, public=public) as file, counter(f"predicting {table.name}", "rows") as advance:
         file.write(_lines([[*keyed, *header]]))
         for block in read_batches(table, read.encoder.set_params(invalid=invalid), key=key):
             X, keys = (block, None) if key is None else block
-            rows: Iterable[list[Any]] = _rows(estimator, X, len(header))
+            rows: Iterable[list[Any]] = _rows(estimator, more, X, len(header))
             if keys is not None:
                 rows = map(operator.add, ([cell] for cell in keys), rows)
             file.write(_lines(map(_without_formulas, rows) if escape_formulas else rows))
@@ -574,8 +589,8 @@ def predict(
         print_line(f"written: {output}, {n_rows:,} predictions")
 
 
-def _rows(estimator: Any, X: Any, width: int) -> list[list[Any]]:
-    """The predictions of all rows, and the probabilities of the classes; empty for rows that cannot be read."""
+def _rows(estimator: Any, more: Callable[[Any], Any] | None, X: Any, width: int) -> list[list[Any]]:
+    """The predictions of all rows, and what ``more`` gives for them; empty for rows that cannot be read."""
     import numpy as np
 
     rows: list[list[Any]] = [[""] * width for _ in range(X.shape[0])]
@@ -584,7 +599,7 @@ def _rows(estimator: Any, X: Any, width: int) -> list[list[Any]]:
     if known.size:
         kept = X if known.size == len(rows) else X[known]
         predicted = estimator.predict(kept).tolist()
-        shares = estimator.predict_proba(kept).tolist() if width > 1 else [[]] * len(predicted)
+        shares = [[]] * len(predicted) if more is None else more(kept).tolist()
         for at, value, share in zip(known.tolist(), predicted, shares, strict=True):
             rows[at] = [value, *share]
     return rows
@@ -671,6 +686,7 @@ def score(
         raise ParameterError("account", hide_password(account), "--epsilon beside it", "give a budget, or leave it out")
     payer = open_payer(account, seed)
     read = read_model(model)
+    _check_can_be_scored(read)
     options = {
         "delta": delta,
         "relation": relation,
@@ -711,6 +727,19 @@ def score(
         else:
             print_payer(payer)
         print_line(f"written: {place}{' and its signature' if key else ''}")
+
+
+def _check_can_be_scored(read: Model) -> None:
+    """Raise for a model of which no private measure is there, before anything is read or spent."""
+    remedy = None
+    if read.task == "survive":
+        what = "times to an event"
+        remedy = "on a public table score() in Python gives its concordance"
+    elif read.bounds.exposure is not None:
+        what = "counts of an exposure"
+        remedy = "on a public table compare predict() times the exposure with the counts"
+    if remedy is not None:
+        raise ParameterError("model", what, "one of numbers or classes, as no score of others is proved", remedy)
 
 
 def _read_records(read: Model, table: Path, invalid: str, *, needs_persons: bool) -> tuple[Any, Any, Any]:

@@ -36,6 +36,7 @@ from taciturn.charts import (
     round_safely,
     square_axes,
     square_point,
+    survival_chart,
 )
 from taciturn.core.errors import CertificateError
 from taciturn.core.validation import FloatArray
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 
 # Of a table of features or columns; the model file has all of them.
 _MOST_ROWS = 1000
-_TASKS = {"regress": "regression", "classify": "classification"}
+_TASKS = {"regress": "regression", "classify": "classification", "survive": "survival"}
 # On the page to sign; the model file has all of them.
 _MOST_SIGNED = 60
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "dp-accounting")
@@ -96,6 +97,7 @@ def model_report(model: Model, score: ScoreFile | None = None) -> str:
         intervals=intervals,
         score=scored,
         measures=None if scored is None else _measures(scored),
+        survival=_survival(model) if model.task == "survive" else None,
         odds=_odds(certificate),
         attacks=_attacks(certificate),
         releases=[(release.subject, *_noise(release)) for release in certificate.events],
@@ -187,7 +189,7 @@ def _outputs(model: Model) -> Iterator[dict[str, Any]]:
         yield {
             "subject": subject,
             "noisy": bool(marks.any()),
-            "intercept": float(intercept),
+            "intercept": None if model.task == "survive" else float(intercept),
             "names": [bar.name for bar in bars],
             "n_bars": len(bars),
             "first": ", ".join(f"{bar.name} ({format_number(bar.value)})" for bar in bars[:3]),
@@ -200,7 +202,7 @@ def _outputs(model: Model) -> Iterator[dict[str, Any]]:
 
 def _subjects(model: Model) -> list[str]:
     target = model.bounds.target.name
-    if model.task == "regress":
+    if model.task != "classify":
         return [target]
     classes = [str(label) for label in model.estimator.classes_]
     return (
@@ -269,6 +271,30 @@ def _estimate(value: float, lower: float, upper: float) -> tuple[str, str]:
 def _first(columns: dict[str, FloatArray], j: int) -> str:
     """A coefficient as its table shows it."""
     return _estimate(*(float(columns[name][j]) for name in ("coefficient", "lower", "upper")))[0]
+
+
+def _survival(model: Model) -> dict[str, Any]:
+    """The survival curve of all records with its band, and baseline hazards by interval."""
+    curve, ends = model.estimator.survival_curve_, model.estimator.cuts_.tolist()
+    found = zip(curve.survival.tolist(), curve.lower.tolist(), curve.upper.tolist(), strict=True)
+    starts = [0.0, *ends[:-1]]
+    hazards = model.estimator.baseline_hazard_.tolist()
+    return {
+        "chart": survival_chart(
+            ends, curve.survival.tolist(), curve.lower.tolist(), curve.upper.tolist(), "Share without an event"
+        ),
+        "level": f"{100.0 * curve.confidence_level:g}%",
+        "known": [each for each in curve.survival.tolist() if not math.isnan(each)],
+        "rows": [
+            [
+                f"{start:g} to {end:g}",
+                format_number(hazard),
+                "open" if math.isnan(value) else format_number(value),
+                f"{format_number(low)} to {format_number(high)}",
+            ]
+            for start, end, hazard, (value, low, high) in zip(starts, ends, hazards, found, strict=True)
+        ],
+    }
 
 
 def _errors(columns: dict[str, FloatArray], mark: str, j: int) -> Iterator[str]:
@@ -442,6 +468,8 @@ def _noise(release: Release) -> tuple[str, str, str]:
 
 def _target(bounds: TableBounds) -> str:
     target = bounds.target
+    if target.cuts is not None:
+        return f"times to an event ({target.event}), censored after {format_fact(target.cuts[-1])}"
     if target.lower is not None:
         return f"numbers from {format_fact(target.lower)} to {format_fact(target.upper)}"
     return "labels found in the table" if target.classes is None else f"classes {format_fact(target.classes)}"

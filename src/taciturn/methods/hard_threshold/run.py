@@ -34,7 +34,7 @@ class EntryGradientSum(ClippedSum):
     coefficients: FloatArray
     entry: float
 
-    def __call__(self, block: Block) -> IntArray:
+    def of_records(self, block: Block) -> IntArray:
         """The sum over the records of a block."""
         records = self.clipping.records(block)
         weights = records.weights(records.margins(self.coefficients))

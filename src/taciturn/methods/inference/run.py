@@ -88,6 +88,7 @@ from taciturn.methods.releases import Releases, list_spends
 from taciturn.methods.sparse.plan import TUNING as SPARSE_TUNING
 from taciturn.methods.sparse.run import (
     SparseRun,
+    count_rows,
     count_weights,
     mean_exposure,
     mean_unit,
@@ -761,6 +762,7 @@ def run_inference(plan: InferencePlan, source: Source, stream: Stream) -> Infere
         columns = np.arange(problem.n_features) if fixed is None else np.array(fixed, dtype=np.intp)
     with _half(plan, 2, second):
         releases = Releases(second_budget, problem.relation, second, stream.spawn("step"))
+        second = count_rows(plan.start, releases)
         if plan.start.weighted:
             # In place of their number.
             whole = plan.start.counting(plan.n_step_rows)

@@ -20,14 +20,16 @@ added.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from taciturn.core.validation import FRACTION_BITS, ONE, BoolArray, FloatArray, IndexArray, IntArray, NumberArray
 from taciturn.data.persons import PersonRows
+from taciturn.data.sensitivity import gram_room
 from taciturn.engines.interface import Block
 from taciturn.kernels.gradients import logistic_numpy, softmax_numpy
 from taciturn.losses import LogLinkLoss, Loss
@@ -558,16 +560,39 @@ class InformationSum(WhitenedTask):
                 np.rint(root[:, None, None] * direction[:, None] * rows.u[:, None, :]).reshape(len(root), size)
                 for direction, root in zip(directions, roots.T, strict=True)
             ]
-            squares = np.zeros(len(rows.z))
-            for vector in vectors:
-                squares += np.einsum("ij,ij->i", vector, vector)
+            squares = squared_norms(vectors)
             if rows.persons is not None:
                 squares = np.repeat(rows.persons.totals(squares), rows.persons.counts)
             # Only measures beyond all reason could get here; the bound must not rest on that.
             kept = squares <= self.row_squared
+            if rows.persons is not None and rows.persons.large.size:
+                whole = np.sqrt(self.model.curvatures(rows) * rows.spread(self.weighing.weights(rows))[:, None])
+                whole *= (rows.present * (self.at.unit / math.sqrt(self.trace)))[:, None]
+                for own in rows.persons.slices(rows.persons.large):
+                    kept[own] = False
+                    total += self._of_many_rows(rows.u[own], whole[own])
             for vector in vectors:
                 total += add_outer_products(vector[kept], self.row_squared)
         return total
+
+    def _of_many_rows(self, u: FloatArray, roots: FloatArray) -> IntArray:
+        """The mean of the outer products of one person's rows, cut towards zero (``data.sensitivity.gram_matrix``)."""
+        directions, size = self.model.directions, self.model.n_outputs * self.at.width
+        room, total = gram_room(size), np.zeros((size, size), dtype=np.int64)
+        if self.row_squared < 2 * room:
+            return total
+        most = self.row_squared - room
+        roots = roots * integer_scale(most, size * len(directions))
+        vectors = [
+            np.rint(root[:, None, None] * direction[:, None] * u[:, None, :]).reshape(len(u), size)
+            for direction, root in zip(directions, roots.T, strict=True)
+        ]
+        # Of doubles that are no longer exact none is near the bound.
+        if not math.fsum(squared_norms(vectors).tolist()) <= len(u) * most * (1.0 - 2.0**-40):
+            return total
+        products = sum(exact_products(vector) for vector in vectors)
+        means: IntArray = (np.sign(products) * (np.abs(products) // len(u))).astype(np.int64)
+        return means
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -678,6 +703,30 @@ class LongRows(WhitenedTask):
 
 def _n_records(rows: WhitenedRows) -> int:
     return len(rows.z) if rows.persons is None else rows.persons.counts.size
+
+
+def squared_norms(vectors: Sequence[FloatArray]) -> FloatArray:
+    """Of the vectors of each row together."""
+    squares = np.zeros(len(vectors[0]))
+    for vector in vectors:
+        squares += np.einsum("ij,ij->i", vector, vector)
+    return squares
+
+
+def exact_products(vectors: FloatArray) -> Any:
+    """The Gram matrix of any number of integer rows, in integers without a limit."""
+    total = np.zeros((vectors.shape[1],) * 2, dtype=object)
+    largest = max(float(np.einsum("ij,ij->i", vectors, vectors).max(initial=0.0)), 1.0)
+    step = int(2.0**_EXACT_BITS // largest)
+    for start in range(0, len(vectors), max(step, 1)):
+        part = vectors[start : start + max(step, 1)]
+        if step:
+            # Sums over so many rows stay below 2**53, where doubles are exact.
+            total += (part.T @ part).astype(np.int64)
+        else:
+            whole = part.astype(np.int64).astype(object)
+            total += whole.T @ whole
+    return total
 
 
 def integer_scale(row_squared: int, n_entries: FloatArray | float) -> FloatArray:

@@ -457,6 +457,9 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
     account: Account | str | None = None
     random_state: int | None = None
 
+    def _check_outcomes(self, table: OpenTable) -> None:
+        """Bounds of columns are found without a target."""
+
     def fit(self, X: Any, y: Any = None, persons: Any = None) -> Self:
         """Find the bounds: validate public facts, plan, reserve, read, run, certify.
 

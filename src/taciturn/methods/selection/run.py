@@ -37,6 +37,7 @@ from taciturn.kernels.ranks import ranks_of, scaled_tau, sparse_ranks_of
 from taciturn.methods.descent import one_thread
 from taciturn.methods.objective.run import one_against_rest
 from taciturn.methods.selection.plan import BlockVotePlan, CorrelationPlan, KendallPlan, TopKPlan
+from taciturn.methods.sums import cut_mean
 from taciturn.privacy.mechanisms import first_k_of
 from taciturn.privacy.transcript import coupling
 
@@ -513,6 +514,13 @@ class CorrelationSums:
 
     def __call__(self, block: Block) -> IntArray:
         """One row of sums per feature, one column per column of the target."""
+        few, persons = block.by_size()
+        total = self._of_records(few)
+        for person in persons:
+            total = total + cut_mean(self._of_records(person), person.n_rows)
+        return total
+
+    def _of_records(self, block: Block) -> IntArray:
         design = block.design(None)
         weights = self._centred(target_columns(block.target, self.n_classes))
         if block.row_counts is not None:

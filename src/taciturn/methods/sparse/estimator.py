@@ -42,7 +42,7 @@ from taciturn.methods.families import FAMILIES, Family
 from taciturn.methods.inference.plan import InferencePlan, plan_inference, plan_tall
 from taciturn.methods.inference.run import InferenceResult, run_inference
 from taciturn.methods.inference.summary import FIXED_COLUMNS, INFERRED, InferringModel
-from taciturn.methods.options import Auto, FamilyLoss, NonzeroCount, SelectedUnit, Strategy
+from taciturn.methods.options import Auto, FamilyLoss, NonzeroCount, PersonWeight, SelectedUnit, Strategy
 from taciturn.methods.plain import Response
 from taciturn.methods.sparse.plan import METHODS, SparsePlan, plan_sparse
 from taciturn.methods.sparse.run import SparseResult, run_sparse
@@ -55,6 +55,18 @@ from taciturn.privacy.claim import Release
 # Beyond these a clip of mapped residuals, which lie in [-2, 2], does nothing, or leaves nothing.
 _LEAST_CLIP, _MOST_CLIP = 2.0**-16, 16.0
 
+
+SUM_OVER_ROWS = (
+    "sums over rows: each row of a person counts, and the rows of a person with very many of them are weighted down "
+    "together"
+)
+"""What is estimated where persons count by their rows, for the certificate."""
+
+ALL_ROWS_GIVEN = (
+    "of a person derivatives have mean zero given all of its rows and their number, which is untrue with lagged "
+    "outcomes and with numbers of visits that go along with the outcome"
+)
+"""What intervals rest on where a record is a person, for the certificate."""
 
 _Plan: TypeAlias = SparsePlan | InferencePlan
 _Result: TypeAlias = SparseResult | InferenceResult
@@ -70,6 +82,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
     method: Strategy
     row_bound: float | Auto
     weight_bound: float | None
+    person_weight: PersonWeight
 
     persons_refused: ClassVar[str | None] = None
     partitions_refused: ClassVar[str | None] = None
@@ -93,6 +106,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
         if number_or_auto(row_bound=self.row_bound) is not None:
             check_real(self._x_bound / 64.0, math.inf, closed="left", row_bound=self.row_bound)
         check_choice(("columns", "variables"), select=self.select)
+        check_choice(("mean", "sum"), person_weight=self.person_weight)
         self._check_groups()
         self._check_inference()
 
@@ -140,12 +154,13 @@ class SparseModel(InferringModel, PrivateLinearModel):
             raise ParameterError(
                 "exposure_bound", None, "a public upper bound on exposures, for a log link", "give the largest there is"
             )
-        if weighted and self.weight_bound is None:
+        weight_bound = self._bound_of("weight_bound")
+        if weighted and weight_bound is None:
             warn_of_default_bounds("weight_bound")
         if not weighted and not exposed:
             return None
         return Measures(
-            (DEFAULT_X_BOUND if self.weight_bound is None else float(self.weight_bound)) if weighted else None,
+            (DEFAULT_X_BOUND if weight_bound is None else float(weight_bound)) if weighted else None,
             self._largest_exposure if exposed else None,
         )
 
@@ -230,7 +245,8 @@ class SparseModel(InferringModel, PrivateLinearModel):
             residual_clip=self._given_clip(),
             huber=self._huber,
             columns=facts.columns,
-            weighted=facts.weighted,
+            weighted=facts.weighted or self._counts_rows(facts),
+            counts_rows=self._counts_rows(facts),
             exposed=facts.exposed,
             variables=facts.variables,
         )
@@ -241,6 +257,10 @@ class SparseModel(InferringModel, PrivateLinearModel):
             enough = start.enough_records * (2 if isinstance(plan, InferencePlan) and plan.split else 1)
             warn_of_weak_budget(self.epsilon, problem.n_records, enough, facts.unit)
         return plan
+
+    def _counts_rows(self, facts: PublicFacts) -> bool:
+        """Whether persons count by their rows."""
+        return facts.unit == "person" and self.person_weight == "sum"
 
     def _asked(self, n_features: int) -> int | None:
         """The number of nonzero coefficients that was asked for, None where it is chosen."""
@@ -274,6 +294,8 @@ class SparseModel(InferringModel, PrivateLinearModel):
             "reason": start.strategy.reason,
             "prices": "every release is listed as the Gaussian one that costs as much",
         }
+        if self._counts_rows(facts):
+            described["estimand"] = SUM_OVER_ROWS
         if facts.columns is not None:
             described["columns"] = list(facts.columns)
         if facts.measures is not None:
@@ -288,7 +310,8 @@ class SparseModel(InferringModel, PrivateLinearModel):
             }
         elif isinstance(plan, InferencePlan):
             described["inference"] = "two halves of the records" if plan.split else "all records"
-            described["intervals"] = plan.conditions
+            given_rows = f"; {ALL_ROWS_GIVEN}" if facts.unit == "person" else ""
+            described["intervals"] = plan.conditions + given_rows
         return described
 
     def _store(self, plan: _Plan, facts: PublicFacts, outcome: _Result) -> None:
@@ -354,6 +377,7 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     %(fit_intercept)s
         The columns and the target are centred too.
     %(weight_bound)s
+    %(person_weight)s
     exposure_bound : float, default=None
         Public upper bound on exposures, which are trimmed to it; ``fit(..., exposure=...)`` needs it. Predictions are
         then means of an exposure of one.
@@ -401,6 +425,7 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     residual_clip: float | Auto = "auto"
     fit_intercept: bool = True
     weight_bound: float | None = None
+    person_weight: PersonWeight = "mean"
     exposure_bound: float | None = None
     columns: Any = None
     inference: bool = False
@@ -443,7 +468,8 @@ class SparseRegressor(PrivateRegressor, SparseModel):
 
     @property
     def _largest_exposure(self) -> float | None:
-        return None if self.exposure_bound is None else float(self.exposure_bound)
+        bound = self._bound_of("exposure_bound") if self._family.log_link else None
+        return None if bound is None else float(bound)
 
     @property
     def _target_unit(self) -> float:
@@ -533,6 +559,7 @@ class SparseClassifier(PrivateClassifier, SparseModel):
     %(fit_intercept)s
         The columns and the target are centred too.
     %(weight_bound)s
+    %(person_weight)s
     %(inference)s
     %(invalid)s
     %(random_state)s
@@ -574,6 +601,7 @@ class SparseClassifier(PrivateClassifier, SparseModel):
     row_bound: float | Auto = "auto"
     fit_intercept: bool = True
     weight_bound: float | None = None
+    person_weight: PersonWeight = "mean"
     columns: Any = None
     inference: bool = False
     confidence_level: float = 0.95

@@ -189,6 +189,10 @@ class _Tuning:
     # ---- releases before the descents: shares of the budget
     norm_share: float = 0.02
     weight_share: float = 0.01
+    # Rows of a person that count, where they do: a quantile over persons.
+    rows_share: float = 0.007
+    rows_quantile: float = 0.9
+    most_rows: float = 2.0**16
     clipped_share: float = 0.01
     centre_norm_share: float = 0.015
     centre_share: float = 0.04
@@ -260,7 +264,7 @@ class SparsePlan:
     caller fixed, in increasing order (None: all may be used). ``variables`` are the numbers of the variables, from 0,
     that features are of and that are chosen as a whole (None: each feature by itself). Records are ``weighted`` or
     ``exposed``: the sum of their weights stands for their number as soon as it is released, and means are those per
-    exposure.
+    exposure. ``counts_rows``: the weight of a person grows with the number of its rows, up to a released number.
     """
 
     ordered: ClassVar[bool] = True
@@ -278,6 +282,7 @@ class SparsePlan:
     weighted: bool = False
     exposed: bool = False
     variables: tuple[int, ...] | None = None
+    counts_rows: bool = False
 
     @property
     def counted(self) -> str:
@@ -334,6 +339,7 @@ def plan_sparse(
     weighted: bool = False,
     exposed: bool = False,
     variables: tuple[int, ...] | None = None,
+    counts_rows: bool = False,
 ) -> SparsePlan:
     """Plan a fit of the default model by one of :data:`METHODS`; other parameters are those of :class:`SparsePlan`.
 
@@ -366,6 +372,7 @@ def plan_sparse(
         enough_records=math.ceil(_LEAST_INFORMATION / mu),
         columns=columns,
         weighted=weighted,
+        counts_rows=counts_rows,
         exposed=exposed,
         variables=variables,
     )

@@ -12,7 +12,7 @@ from scipy.special import erf, expit, softmax
 
 from taciturn.core.rng import Stream
 from taciturn.core.validation import ONE, BoolArray, FloatArray, IndexArray, IntArray
-from taciturn.engines.interface import Source
+from taciturn.engines.interface import RowsCounted, Source
 from taciturn.losses import LogLinkLoss
 from taciturn.methods import sums as tasks
 from taciturn.methods.clipped_records import Clipping
@@ -880,6 +880,36 @@ class _Step:
 # The target's mean and size, the columns that go on, and their means.
 
 
+# Exponents of the grid on which the most rows of a person are searched for without noise.
+_MOST_ROW_BITS = 40
+
+
+def count_rows(plan: SparsePlan, releases: Releases, *, clusters: bool = True) -> Source:
+    """The source of all further sums, in which persons count by their rows where the plan says so.
+
+    The most rows that count are a large quantile over persons, and without privacy a power of two that none exceeds.
+    Unless ``clusters`` matter, which they do to standard errors, every row is a record then.
+    """
+    if not plan.counts_rows:
+        return releases.source
+    if not clusters and not releases.private:
+        releases.source = RowsCounted(releases.source, None)
+        return releases.source
+    t, statistic = TUNING, tasks.RowNumbers()
+
+    def noiseless() -> float:
+        grid = tuple(2.0**k for k in range(_MOST_ROW_BITS))
+        counts = releases.source.total(tasks.CumulativeCounts(statistic, grid))
+        return grid[min(int(np.searchsorted(counts[:-1], counts[-1])), len(grid) - 1)]
+
+    what = "a large quantile of numbers of rows of a person"
+    most = releases.quantile(
+        what, t.rows_share, statistic, 1.0, t.most_rows, quantile=t.rows_quantile, falls=True, noiseless=noiseless
+    )
+    releases.source = RowsCounted(releases.source, math.ceil(most))
+    return releases.source
+
+
 def count_weights(plan: SparsePlan, releases: Releases, share: float) -> SparsePlan:
     """The plan with a released sum of weights for the number of records, where they are weighted."""
     if not plan.weighted:
@@ -1174,6 +1204,7 @@ class SparseRun:
     def __init__(self, plan: SparsePlan, source: Source, stream: Stream, budget: PrivacyFilter) -> None:
         self.plan, self._budget = plan, budget
         self.releases = Releases(budget, plan.problem.relation, source, stream.spawn("releases"))
+        source = count_rows(plan, self.releases, clusters=False)
         self.descent = Descent(plan, source, self.releases, stream, budget.mu)
         self.noise: FloatArray | None = None
 

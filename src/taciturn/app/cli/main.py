@@ -14,6 +14,7 @@ from taciturn._version import __version__
 from taciturn.app.cli.budget import budget
 from taciturn.app.cli.demo import demo
 from taciturn.app.cli.fit import compare, fit, init, select
+from taciturn.app.cli.plan import plan
 from taciturn.app.cli.screen import (
     COMPLETE,
     FAILED,
@@ -98,7 +99,7 @@ def _root(
     """Sparse linear models and feature selection under differential privacy."""
 
 
-for _cli_command in (demo, init, fit, show, predict, score, report, select, verify, compare):
+for _cli_command in (demo, init, plan, fit, show, predict, score, report, select, verify, compare):
     app.command()(within_memory_limit(_cli_command))
 app.add_typer(budget)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from scipy.special import ndtri
@@ -19,7 +19,7 @@ from taciturn.methods.forecast.run import ErrorTrial, Trials
 _QUICK, _SURE = 4, 8
 _LIKELY = 0.9
 # Searches end when ends differ by this factor, and look so far. What is advised has a little room.
-_CLOSE, _LARGEST_EPSILON, _MOST_RECORDS, _ROOM = 1.08, 32.0, 2**27, 1.1
+_CLOSE, _LARGEST_EPSILON, _MOST_RECORDS, _ROOM = 1.08, 30.0, 2**27, 1.1
 # Bounds that are so many spreads from the mean on either side lose next to nothing; they are proposed if they are
 # narrower by this factor.
 _SPREADS, _NARROWER = 4.0, 0.7
@@ -97,7 +97,7 @@ class Wish:
 
 
 def smallest_epsilon(trials: Trials, wish: Wish) -> float | None:
-    """The smallest epsilon that reaches a wish, within a few per cent; None beyond 32."""
+    """The smallest epsilon that reaches a wish, within a few per cent; None beyond 30."""
 
     def met(epsilon: float) -> bool:
         return wish.met(trials.but(epsilon=epsilon))
@@ -161,7 +161,7 @@ def advise(forecast: Forecasting) -> tuple[str, ...]:
     name = forecast.feature_names[weakest]
     if forecast.interval_probability < _LIKELY:
         return tuple(_ways_to_intervals(forecast, name))
-    before = _error(tried(trials, _QUICK), weakest) / _units(trials)[weakest]
+    before = _error(tried(trials, _QUICK), weakest) / trials.population.units[weakest]
     found = []
     for change in _changes(forecast, weakest):
         after = _error(tried(change.trials, _QUICK), change.feature) / change.unit
@@ -201,11 +201,6 @@ def _error(errors: Sequence[ErrorTrial], feature: int) -> float:
     return float(np.median([value if math.isfinite(value) else math.inf for value in found]))
 
 
-def _units(trials: Trials) -> Any:
-    population = trials.population
-    return population.units if isinstance(population, StatedPopulation) else np.ones(len(population.names))
-
-
 def _in_words(ratio: float) -> str:
     """What happens to a standard error."""
     if 0.45 <= ratio <= 0.55:
@@ -216,7 +211,7 @@ def _in_words(ratio: float) -> str:
 def _changes(forecast: Forecasting, weakest: int, *, free: bool = False) -> Iterator[_Change]:
     """Facts that could be changed, those that cost nothing first."""
     trials = forecast.trials
-    units, model = _units(trials), trials.model
+    units, model = trials.population.units, trials.model
     yield from _narrower(trials, weakest)
     chosen = trials.chosen_columns()
     if chosen is not None:

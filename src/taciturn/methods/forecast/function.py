@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import BoolArray, FloatArray, check_integer
 from taciturn.methods.forecast.advice import advise
-from taciturn.methods.forecast.population import Population, StatedPopulation
+from taciturn.methods.forecast.population import Population
 from taciturn.methods.forecast.run import Band, ErrorTrial, PredictionTrial, Trials
 from taciturn.methods.forecast.statements import assumptions_of, rows_like, stated_population
 from taciturn.methods.scaling.estimator import BoundedScaler
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 POWER = 0.8
 """Probability with which the smallest detectable effect is found significant."""
 
-_TRIALS, _TRIALS_OF_MANY, _MANY = 12, 6, 60
+_TRIALS, _TRIALS_OF_MANY, _MANY = 10, 6, 60
 _HALF = 0.5
 
 
@@ -193,10 +192,7 @@ class Forecast:
     @property
     def units(self) -> FloatArray:
         """How many units of its column one unit of each feature is."""
-        population = self.trials.population
-        if isinstance(population, StatedPopulation):
-            return population.units
-        return np.ones(len(population.names))
+        return self.trials.population.units
 
     @cached_property
     def _all(self) -> FloatArray:
@@ -223,8 +219,13 @@ class Forecast:
             medians: FloatArray = np.nanmedian(values, axis=0)
         return np.where(np.isfinite(values).mean(axis=0) >= _HALF, medians, np.nan)
 
-    def _worst(self, name: str) -> FloatArray:
-        """The largest over classes of a typical value by feature."""
+    @property
+    def worst_std_errors(self) -> FloatArray:
+        """Standard errors by feature, of the class where they are largest."""
+        return self.parts("std_error")
+
+    def parts(self, name: str) -> FloatArray:
+        """Typical "std_error", "sampling", "privacy" or "reach" by feature, of the class where it is largest."""
         if not self.errors:
             return np.full(len(self.feature_names), np.nan)
         found = self._typical(np.stack([getattr(each, name) for each in self.errors]))
@@ -236,17 +237,28 @@ class Forecast:
     @cached_property
     def widths(self) -> FloatArray:
         """Widths of the intervals."""
-        return 2.0 * self._worst("reach")
+        return 2.0 * self.parts("reach")
 
     @cached_property
     def smallest_effects(self) -> FloatArray:
         """Coefficients that are found significant with a probability of 80 %."""
-        return self._worst("reach") + float(ndtri(POWER)) * self._worst("std_error")
+        return self.parts("reach") + float(ndtri(POWER)) * self.parts("std_error")
 
     @cached_property
     def bands(self) -> tuple[Band, ...]:
         """Bands of the standard error of each feature, of the class where it is largest."""
-        worst = np.where(np.isfinite(self._all), self._all, -np.inf).max(axis=1)
+        return self._bands(self._all)
+
+    @cached_property
+    def width_bands(self) -> tuple[Band, ...]:
+        """Bands of the width of the interval of each feature, of the class where it is widest."""
+        if not self.errors:
+            return self.bands
+        return self._bands(2.0 * np.stack([each.reach for each in self.errors]))
+
+    @staticmethod
+    def _bands(values: FloatArray) -> tuple[Band, ...]:
+        worst = np.where(np.isfinite(values), values, -np.inf).max(axis=1)
         return tuple(Band.of(column[column > 0.0].tolist(), positive=True) for column in worst.T)
 
     @cached_property
@@ -294,7 +306,7 @@ class Forecast:
             return None
         if not self.errors:
             return self._least_spread(kept)
-        widths = np.nan_to_num(self._worst("std_error") * self.errors[0].spread, nan=np.inf)
+        widths = np.nan_to_num(self.parts("std_error") * self.errors[0].spread, nan=np.inf)
         order = np.lexsort((-widths[kept], self.column_probability[kept]))
         return int(kept[order[0]])
 
@@ -317,11 +329,11 @@ class Forecast:
 
         return pd.DataFrame(
             {
-                "std_error": self._worst("std_error"),
+                "std_error": self.parts("std_error"),
                 "low": [band.low for band in self.bands],
                 "high": [band.high for band in self.bands],
-                "sampling": self._worst("sampling"),
-                "privacy": self._worst("privacy"),
+                "sampling": self.parts("sampling"),
+                "privacy": self.parts("privacy"),
                 "interval_width": self.widths,
                 "smallest_effect": self.smallest_effects,
                 "interval_probability": self.column_probability,

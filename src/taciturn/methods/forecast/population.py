@@ -31,8 +31,9 @@ USUAL_EFFECTS = 5
 _LEAST_ERROR = 0.02
 # The variance of a standard logistic variable.
 _LOGISTIC = math.pi**2 / 3.0
-_SOLVING_STEPS = 60
+_SOLVING_STEPS, _SOLVED = 60, 1e-3
 _YEAR = 365.2425
+_TWO = 2
 
 
 class Population(Protocol):
@@ -43,8 +44,16 @@ class Population(Protocol):
         """Names of the features."""
 
     @property
+    def units(self) -> FloatArray:
+        """How many units of its column one unit of each feature is."""
+
+    @property
     def most_rows(self) -> float:
         """The largest number of different rows; infinity where rows are drawn."""
+
+    @property
+    def drawn(self) -> dict[tuple[int, int], tuple[FloatArray, AnyArray]]:
+        """Rows that were drawn for standard errors, by their number and seed."""
 
     def draw(self, n_rows: int, random: np.random.Generator) -> tuple[FloatArray, AnyArray]:
         """Features as a model reads them, and the target in the units of y."""
@@ -208,13 +217,16 @@ class TargetFacts:
         margins[:, 1] = signal
         constants = np.log(shares)
         for _ in range(_SOLVING_STEPS):
-            found = softmax(margins + constants, axis=1).mean(axis=0)
-            constants = constants + np.log(shares / np.maximum(found, 1e-12))
+            missing = np.log(shares / np.maximum(softmax(margins + constants, axis=1).mean(axis=0), 1e-12))
+            constants = constants + missing
+            if float(np.abs(missing).max()) < _SOLVED:
+                break
         chances = softmax(margins + constants, axis=1).cumsum(axis=1)
         codes = np.minimum((random.random(signal.size)[:, None] > chances).sum(axis=1), shares.size - 1)
         labels = np.empty(shares.size, dtype=object)
         labels[:] = self.classes
-        return np.array(labels[codes].tolist())
+        found: AnyArray = np.array(labels[codes].tolist())
+        return found
 
 
 @dataclass(frozen=True)
@@ -250,7 +262,9 @@ class StatedPopulation:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the features."""
-        return tuple(column.name for column in self.columns) if self.bounds is None else tuple(self.bounds.feature_names)
+        return (
+            tuple(column.name for column in self.columns) if self.bounds is None else tuple(self.bounds.feature_names)
+        )
 
     @cached_property
     def units(self) -> FloatArray:
@@ -290,6 +304,11 @@ class StatedPopulation:
         X = self._features(n_rows, random)
         return X, self.target.draw(X @ self.coefficients, random)
 
+    @cached_property
+    def drawn(self) -> dict[tuple[int, int], tuple[FloatArray, AnyArray]]:
+        """Rows that were drawn, by their number and seed: budgets are compared on the same rows."""
+        return {}
+
     def _features(self, n_rows: int, random: np.random.Generator) -> FloatArray:
         ranks = random.standard_normal((n_rows, len(self.columns)))
         if self._mixing is not None:
@@ -317,7 +336,7 @@ class StatedPopulation:
         found = np.zeros(len(self.names))
         if isinstance(self.effects, Mapping):
             for name, value in self.effects.items():
-                j = self.place(name)
+                j = place_of(name, self.names)
                 found[j] = float(value) * self.units[j]
             return found
         share = USUAL_SHARE if self.effects is None else float(self.effects)
@@ -333,15 +352,17 @@ class StatedPopulation:
         found[kept[1::2]] *= -1.0
         return found
 
-    def place(self, name: str) -> int:
-        """The feature of this name, or the only one of a column of this name."""
-        if name in self.names:
-            return self.names.index(name)
-        own = [j for j, feature in enumerate(self.names) if feature.startswith(f"{name}=")]
-        if len(own) in (1, 2):
-            return own[-1]
-        proposed = did_you_mean(closest_name(name, self.names))
-        raise ParameterError("effects", name, "the name of a feature", f"{proposed}choose one of those of the forecast")
+
+def place_of(name: str, names: Sequence[str]) -> int:
+    """The feature of this name, or the last of at most two features of a column of this name."""
+    listed = list(names)
+    if name in listed:
+        return listed.index(name)
+    own = [j for j, feature in enumerate(listed) if feature.startswith(f"{name}=")]
+    if 0 < len(own) <= _TWO:
+        return own[-1]
+    proposed = did_you_mean(closest_name(name, listed))
+    raise ParameterError("effects", name, "the name of a feature", f"{proposed}choose one of those of the forecast")
 
 
 def _encoded(bounds: TableBounds, cells: Sequence[AnyArray], n_rows: int) -> FloatArray:
@@ -359,7 +380,7 @@ def _encoded(bounds: TableBounds, cells: Sequence[AnyArray], n_rows: int) -> Flo
     return out
 
 
-def _dates(column: Column, numbers: FloatArray) -> AnyArray:
+def _dates(column: Column, numbers: Any) -> AnyArray:
     """Days that a column of dates counts, or days of its years."""
     if column.parts:
         days = (numbers - 1970.0) * _YEAR
@@ -369,11 +390,16 @@ def _dates(column: Column, numbers: FloatArray) -> AnyArray:
 
 @dataclass(frozen=True)
 class PublicRows:
-    """Rows of a public table that is like the private one."""
+    """Rows of a public table that is like the private one.
+
+    One unit of a feature is ``units`` of its column.
+    """
 
     X: FloatArray
     y: AnyArray
     names: tuple[str, ...]
+    units: FloatArray
+    drawn: dict[tuple[int, int], tuple[FloatArray, AnyArray]] = field(default_factory=dict)
 
     @property
     def most_rows(self) -> int:
@@ -384,5 +410,3 @@ class PublicRows:
         """Some of the rows, each at most once."""
         chosen = random.permutation(len(self.X))[:n_rows]
         return self.X[chosen], self.y[chosen]
-
-

@@ -34,7 +34,7 @@ from taciturn.methods.releases import Releases
 from taciturn.methods.sparse.estimator import SparseModel
 from taciturn.methods.sparse.plan import LEAST_NONZERO
 
-DRAWN_ROWS = 4096
+DRAWN_ROWS = 2048
 """Rows that stand for a table where standard errors are forecast: eight for each coefficient, if that is more."""
 
 _ROWS_PER_COEFFICIENT = 8
@@ -170,8 +170,7 @@ class Trials:
         """Standard errors of one fit with ``inference=True``; ParameterError where public facts refuse it."""
         with _quietly():
             model = self.model
-            random = np.random.default_rng([seed, 1])
-            X, y = self._draw(max(DRAWN_ROWS, min(_ROWS_PER_COEFFICIENT * self.width, 4 * DRAWN_ROWS)), random)
+            X, y = self._recall(max(DRAWN_ROWS, min(_ROWS_PER_COEFFICIENT * self.width, 4 * DRAWN_ROWS)), seed)
             facts, plan, rows = self._open(X, y)
             source = StandIn(rows, plan.n_step_rows, plan.n_step_rows / len(X))
             groups = self._groups(plan, facts)
@@ -215,6 +214,12 @@ class Trials:
         return self.population.coefficients if isinstance(self.population, StatedPopulation) else None
 
     # ---- what both share
+
+    def _recall(self, n_rows: int, seed: int) -> tuple[FloatArray, AnyArray]:
+        drawn = self.population.drawn
+        if (n_rows, seed) not in drawn:
+            drawn[n_rows, seed] = self._draw(n_rows, np.random.default_rng([seed, 1]))
+        return drawn[n_rows, seed]
 
     def _draw(self, n_rows: int, random: np.random.Generator) -> tuple[FloatArray, AnyArray]:
         return self.population.draw(int(min(n_rows, self.population.most_rows)), random)

@@ -33,20 +33,24 @@ _LEAST_ROWS = 8
 
 def rows_like(scaler: BoundedScaler | None, like: Any) -> PublicRows:
     """The rows of a public table, as the model reads them."""
+    if isinstance(like, PublicRows):
+        return like
     try:
         X, y = like
     except (TypeError, ValueError):
         raise ParameterError("like", type(like).__name__, "a pair (X, y) of a PUBLIC table", "pass both") from None
     names = getattr(X, "columns", None)
+    units = None
     if scaler is not None:
-        X = type(scaler)(**scaler.get_params(deep=False)).fit_transform(X)
+        fitted = type(scaler)(**scaler.get_params(deep=False)).fit(X)
+        X, units = fitted.transform(X), fitted.upper_ / 2.0 - fitted.lower_ / 2.0
     X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
     if X.ndim != 2 or len(X) != len(y) or len(X) < _LEAST_ROWS:
         raise ParameterError(
             "like", X.shape, f"at least {_LEAST_ROWS} rows and a target for each", "pass a larger public table"
         )
     listed = [f"x{j}" for j in range(X.shape[1])] if names is None else [str(name) for name in names]
-    return PublicRows(X, y, tuple(listed))
+    return PublicRows(X, y, tuple(listed), np.ones(X.shape[1]) if units is None else units)
 
 
 def stated_population(
@@ -167,9 +171,7 @@ def _number(place: str, value: Any) -> float | None:
     return float(value)
 
 
-def _columns_of_table(
-    table: TableBounds, n_features: int | None, expected: Mapping[str, Any]
-) -> Iterator[ColumnFacts]:
+def _columns_of_table(table: TableBounds, n_features: int | None, expected: Mapping[str, Any]) -> Iterator[ColumnFacts]:
     """Facts of the columns that a bounds file describes, and of so many unnamed ones that its defaults do."""
     named = {name: column for name, column in table.columns.items() if column.type != "ignore"}
     chosen = {name: named[name] for name in table.order or named}
@@ -209,7 +211,7 @@ def _target(model: SparseModel, table: TableBounds | None, stated: dict[str, Any
     if unknown is not None:
         raise ParameterError("target", unknown, f"keys among {', '.join(_TARGET_KEYS)}", "correct it")
     if not is_classifier(model):
-        low, high = model._y_bounds  # type: ignore[attr-defined]
+        low, high = model._y_bounds
         family = model._family.loss if model._family.log_link else "squared"
         mean, spread = (_number("target", stated.get(key)) for key in ("mean", "spread"))
         return TargetFacts(family, low, high, mean, spread).checked()
@@ -250,4 +252,3 @@ def assumptions_of(population: StatedPopulation) -> tuple[str, ...]:
     if not population.correlation and len(population.columns) > 1:
         found.append("columns are not correlated: state correlations, as they widen intervals")
     return tuple(found)
-

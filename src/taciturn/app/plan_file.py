@@ -20,7 +20,7 @@ FORMAT, VERSION = "taciturn plan", 1
 MOST_FILE = 1 << 26
 """Largest size of a plan in bytes."""
 
-MEASURES = {"score": "score", "error": "error", "calibration": "calibration slope", "found": "true columns found"}
+MEASURES = {"score": "score", "error": "error", "calibration": "calibration slope", "found": "true columns"}
 """Measures of simulated fits, and what they are called."""
 
 _NUMBERS = ("std_error", "sampling", "privacy", "smallest_effect", "interval_probability")

@@ -58,13 +58,22 @@ def draw(name: str) -> tuple[FloatArray, NDArray[Any], str]:
         if name == "covtype":
             X, y = X[:, :N_COLUMNS], np.where(y == np.unique(y)[1], "yes", "no")
         if name in ("a9a", "phishing"):
-            # Ordinary indicators, far from one another in the list, so that they are of different variables.
             X = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
-            (usual,) = np.nonzero((X.mean(axis=0) > 0.1) & (X.mean(axis=0) < 0.9) & (X.max(axis=0) == 1.0))
-            X = X[:, usual[np.linspace(0, usual.size - 1, N_COLUMNS).astype(int)]]
+            X = X[:, ordinary_indicators(X)]
             y = np.where(y == np.unique(y)[1], "yes", "no")
     order = np.random.default_rng(0).permutation(len(X))[:MOST_ROWS]
     return np.asarray(X, dtype=np.float64)[order], y[order], kind
+
+
+def ordinary_indicators(X: FloatArray) -> list[int]:
+    """Some columns of zeros and one other number, neither of them rare, of which none is another one reversed."""
+    shares = (X > 0.0).mean(axis=0)
+    (usual,) = np.nonzero((shares > 0.1) & (shares < 0.9))
+    chosen: list[int] = []
+    for j in usual[np.argsort(np.abs(shares[usual] - 0.5), kind="stable")].tolist():
+        if all(abs(np.corrcoef(X[:, j], X[:, other])[0, 1]) < 0.99 for other in chosen):
+            chosen.append(j)
+    return sorted(chosen[:N_COLUMNS])
 
 
 def statements(X: FloatArray) -> dict[str, dict[str, float]]:
@@ -88,6 +97,7 @@ def measure(config: Config) -> Mapping[str, Any]:
         lower=[each["lower"] for each in stated.values()], upper=[each["upper"] for each in stated.values()]
     )
     X = scaler.fit_transform(X)
+    # The features that the model reads, in [-1, 1].
     facts: dict[str, Any] = {"x_bound": 1.0, "epsilon": config.epsilon, "n_nonzero": "all", "inference": True}
     model: Any
     if kind == "labels":
@@ -111,14 +121,8 @@ def measure(config: Config) -> Mapping[str, Any]:
         if config.method == "correlated":
             ranks = np.asarray(spearmanr(X).statistic)
             pairs = {(f"x{i}", f"x{j}"): float(ranks[i, j]) for i, j in combinations(range(X.shape[1]), 2)}
-        ends = {name: each | {"lower": -1.0, "upper": 1.0} for name, each in stated.items()}
-        for name, each in ends.items():
-            low, high = stated[name]["lower"], stated[name]["upper"]
-            if "mean" in each:
-                each["mean"] = (each["mean"] - (low + high) / 2.0) / ((high - low) / 2.0)
-                each["spread"] = each["spread"] / ((high - low) / 2.0)
-        found = forecast(model, n=order.size, bounds=ends, target=target, correlation=pairs)
-    fitted = {"errors": [], "score": math.nan}
+        found = forecast(model, n=order.size, bounds=statements(X), target=target, correlation=pairs)
+    fitted: dict[str, Any] = {"errors": [], "score": math.nan}
     try:
         model.set_params(random_state=config.seed).fit(X[order], y[order])
         fitted["errors"] = np.atleast_1d(model.coef_std_error_).tolist()

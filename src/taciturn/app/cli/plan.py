@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _MOST_BOUNDS = 1 << 24
 _EPSILONS = "0.5,1,2,4"
 _MOST_EPSILONS = 12
+_TWO = 2
 # Of one screen.
 _MOST_ROWS, _MOST_SENTENCES = 8, 3
 
@@ -101,9 +102,11 @@ def plan(
     with stage("looking for improvements"):
         told = [_reached(base, words, wish) for words, wish in wishes]
         advice = base.advice
-    score = {"classify": "area under the ROC curve", "regress": "R2"}[stated.target.task]
+    score = {"classify": "AUC", "regress": "R2"}[stated.target.task]
     if stated.target.kind is not None:
-        score = "D2, the share of the deviance that is explained"
+        score = "D2"
+    elif len(stated.target.classes or ()) > _TWO:
+        score = "accuracy"
     found = PlanFile.of(stated.target.name, made, changes, score=score, wishes=told, advice=advice)
     _print_plan(found, base)
     output.mkdir(parents=True, exist_ok=True)
@@ -215,12 +218,12 @@ def _print_plan(found: PlanFile, base: Forecast) -> None:
     from taciturn.app.plan_file import MEASURES
 
     first = found.fits[0]
-    title = f"{found.target}: {found.model} of {found.n:,} records, half-widths of {found.confidence_level:.0%} intervals"
+    title = f"{found.target}: half-widths of {found.confidence_level:.0%} intervals, {found.n:,} records"
     table = Table(title=shown_text(title), title_justify="left", box=None, padding=(0, 1))
-    table.add_column("")
+    table.add_column("", no_wrap=True)
     table.add_column("change", justify="right", no_wrap=True)
     for fit in found.fits:
-        table.add_column(f"epsilon {fit.epsilon:g}", justify="right", no_wrap=True)
+        table.add_column(f"ε {fit.epsilon:g}", justify="right", no_wrap=True)
     order = _weakest_first(base)
     for j in order[:_MOST_ROWS]:
         cells = [_half(fit.features[j].width[0]) for fit in found.fits]
@@ -228,7 +231,7 @@ def _print_plan(found: PlanFile, base: Forecast) -> None:
     if len(order) > _MOST_ROWS:
         table.add_row(f"and {len(order) - _MOST_ROWS:,} more", "", *("" for _ in found.fits))
     table.add_row("get an interval", "", *(f"{fit.interval_probability:.0%}" for fit in found.fits))
-    for name, words in (MEASURES | {"score": found.score.partition(",")[0]}).items():
+    for name, words in (MEASURES | {"score": found.score}).items():
         bands = [fit.measures.get(name) for fit in found.fits]
         if any(bands):
             table.add_row(words, "", *("" if band is None else f"{band[0]:.2f}" for band in bands))

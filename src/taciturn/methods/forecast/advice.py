@@ -12,8 +12,11 @@ from scipy.special import ndtri
 
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import BoolArray
+from taciturn.methods.base import PublicFacts
 from taciturn.methods.forecast.population import ColumnFacts, StatedPopulation
 from taciturn.methods.forecast.run import ErrorTrial, Trials
+from taciturn.methods.forecast.statements import stated_population
+from taciturn.methods.sparse.estimator import SparseModel
 
 # Trials of a comparison, and of a claim that intervals will exist: every one of them has to have them.
 _QUICK, _SURE = 4, 8
@@ -25,7 +28,8 @@ _CLOSE, _LARGEST_EPSILON, _MOST_RECORDS, _ROOM = 1.08, 30.0, 2**27, 1.1
 _SPREADS, _NARROWER = 4.0, 0.7
 # What an improvement has to lower a standard error by, and how many are told.
 _WORTH, _MOST_TOLD = 0.95, 3
-_FEWEST = 3
+_FEWEST, _MOST_CLASSES = 3, 5
+_ENOUGH = "this budget"
 _POWER = float(ndtri(0.8))
 
 
@@ -73,19 +77,20 @@ class Wish:
 
     ``kind`` is "width", for intervals no wider than a value, "power", for an effect of a value to be found with a
     probability of 80 %, or "intervals", for every coefficient that a table determines to have an interval. Values are
-    per unit of the feature.
+    per unit of the feature. ``n_trials`` is of a judgement; 0 for the usual number.
     """
 
     kind: str
     feature: int = 0
     value: float = 0.0
+    n_trials: int = 0
 
     def met(self, trials: Trials) -> bool:
         """Whether typical trials reach it; for intervals all of them."""
         try:
             if self.kind == "intervals":
-                return all(np.isfinite(each.std_error[:, each.wanted]).all() for each in _each(trials, _SURE))
-            reached = [self._reached(each) for each in _each(trials, _QUICK)]
+                return all(np.isfinite(each.std_error[:, each.wanted]).all() for each in _each(trials, self.n_trials or _SURE))
+            reached = [self._reached(each) for each in _each(trials, self.n_trials or _QUICK)]
         except ParameterError:
             return False
         return float(np.median(reached)) <= self.value
@@ -138,6 +143,44 @@ def round_up(value: float, digits: int = 2) -> float:
     """A number with few digits that is no smaller."""
     unit = 10.0 ** (math.floor(math.log10(value)) + 1 - digits)
     return float(f"{math.ceil(value / unit - 1e-9) * unit:.12g}")
+
+
+def remedy(model: SparseModel, facts: PublicFacts) -> str | None:
+    """What would give intervals to a fit that public facts refuse, if values are spread evenly within bounds.
+
+    A pure function of parameters and public facts, as a refusal has to be.
+    """
+    ways = _ways(model, facts)
+    return None if not ways else f"if values spread over their bounds, {ways} would give every column an interval"
+
+
+def advice_after(model: SparseModel, facts: PublicFacts) -> str:
+    """What would have given intervals to a fit that has none, because noise hides what they need."""
+    ways = _ways(model, facts)
+    if ways == _ENOUGH:
+        return (
+            "Values that spread over their bounds would have intervals at this budget: columns are collinear, or use "
+            "little of their bounds; drop or narrow them."
+        )
+    return f"If values spread over their bounds, {ways} would give every column an interval." if ways else ""
+
+
+def _ways(model: SparseModel, facts: PublicFacts) -> str:
+    """The epsilon and the number of records from which a fit has all intervals; empty where none is found."""
+    if facts.n_records is None or (facts.labels is not None and len(facts.labels) > _MOST_CLASSES):
+        return ""
+    classes = {} if facts.labels is None else {"classes": tuple(facts.labels.tolist())}
+    own = type(model)(**model.get_params(deep=False) | classes | {"account": None, "random_state": None})
+    fixed = None if facts.columns is None else list(facts.columns)
+    population = stated_population(own, None, facts.n_features, None, None, None, None)
+    trials = Trials.of(own, population, facts.n_records, 1, columns=fixed, groups=None, select="columns")
+    wish = Wish("intervals", n_trials=_QUICK)
+    if wish.met(trials):
+        return _ENOUGH
+    epsilon, n = smallest_epsilon(trials, wish), smallest_n(trials, wish)
+    ways = [] if epsilon is None else [f"epsilon {round_up(_ROOM * epsilon):g}"]
+    ways += [] if n is None else [f"{round_up(_ROOM * n):,.0f} records"]
+    return " or ".join(ways)
 
 
 # ---- Improvements.

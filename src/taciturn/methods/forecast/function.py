@@ -166,6 +166,9 @@ class Forecast:
                 break
             if progress is not None:
                 progress(len(errors) / total)
+        if refusal is not None and trials.model.inference:
+            # Nothing would be fitted.
+            simulate = 0
         for seed in range(simulate):
             predictions.append(trials.predict(seed))
             if progress is not None:

@@ -78,11 +78,14 @@ def stated_population(
         effects = check_real(0.0, 1.0, closed="left", effects=effects)
     pairs = {(first, second): float(value) for first, second, value in expected.get("correlation", ())}
     beyond = any(max(abs(column.lower), abs(column.upper)) > model._x_bound * (1.0 + 1e-12) for column in columns)
-    return StatedPopulation(
+    found = StatedPopulation(
         columns, facts, scaler is not None or beyond,
         None if table is None else replace(table, order=tuple(column.name for column in columns)),
         effects, pairs | dict(correlation or {}),
     )  # fmt: skip
+    # Names are checked here, not when rows are drawn.
+    _ = found.coefficients
+    return found
 
 
 def _columns(

@@ -78,7 +78,7 @@ def plan(
     budgets = _parse_epsilons(epsilon)
     text = read_text(bounds, "bounds", _MOST_BOUNDS)
     stated = TableBounds.from_toml(text, folder=bounds.parent)
-    model = _model(stated, nonzero, columns, delta=delta, relation=relation, n=n)
+    model = default_model(stated, nonzero, columns, delta=delta, relation=relation, n=n)
     model.set_params(epsilon=budgets[0]).check_parameters()
     rows = None if like is None else _public_rows(like, bounds)
     with share_bar("forecasting") as tell:
@@ -130,7 +130,7 @@ def _parse_epsilons(text: str) -> list[float]:
     return found
 
 
-def _model(stated: Any, nonzero: str | None, columns: str | None, *, delta: float, relation: str, n: int) -> Any:
+def default_model(stated: Any, nonzero: str | None, columns: str | None, *, delta: float, relation: str, n: int) -> Any:
     """The default model for the target that the bounds describe."""
     from taciturn.app.cli.fit import parse_nonzero
     from taciturn.methods.families import LOSS_OF_KIND

@@ -49,6 +49,7 @@ from taciturn.privacy.events import NotPrivateEvent
 
 if TYPE_CHECKING:
     from taciturn.app.model_file import Model, ScoreFile
+    from taciturn.app.plan_file import PlanFile
     from taciturn.methods.inference.summary import CoefficientSummary
     from taciturn.methods.scores.run import CalibrationBin, Measure
     from taciturn.tables.bounds import TableBounds
@@ -61,8 +62,10 @@ _MOST_RELEASES = 12
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "dp-accounting")
 
 
-def model_report(model: Model, score: ScoreFile | None = None) -> str:
+def model_report(model: Model, score: ScoreFile | None = None, plan: PlanFile | None = None) -> str:
     """Write the report on a model as the text of one HTML file, with a section for its ``score``, a release of its own.
+
+    A ``plan`` adds what was planned beside what was obtained.
 
     The report holds the releases that the certificate covers (coefficients, intercept, bounds found privately), the
     certificate, and the public facts that the owner stated. Nothing else in it depends on data, so whoever may see the
@@ -96,6 +99,7 @@ def model_report(model: Model, score: ScoreFile | None = None) -> str:
         intervals=intervals,
         score=scored,
         measures=None if scored is None else _measures(scored),
+        planned=None if plan is None else _planned(plan, model),
         odds=_odds(certificate),
         attacks=_attacks(certificate),
         releases=[(release.subject, *_noise(release)) for release in certificate.events],
@@ -110,6 +114,18 @@ def model_report(model: Model, score: ScoreFile | None = None) -> str:
         relation=relation_in_words(certificate),
         sheet_releases=certificate.events[:_MOST_RELEASES],
     )
+
+
+def _planned(plan: PlanFile, model: Model) -> dict[str, Any]:
+    """What a plan expected at the nearest epsilon, beside the model; and how far its facts are from those of the fit."""
+    fit = plan.fit_at(float(model.certificate.epsilon))
+    records = model.certificate.public.get("records")
+    differs = []
+    if not math.isclose(fit.epsilon, model.certificate.epsilon, rel_tol=1e-3):
+        differs.append(f"epsilon {fit.epsilon:g} was planned, {model.certificate.epsilon:g} was spent")
+    if isinstance(records, int) and records != plan.n:
+        differs.append(f"{plan.n:,} records were planned, the model was fitted to {records:,}")
+    return {"rows": list(plan.compare(model)), "differs": differs, "chance": f"{fit.interval_probability:.0%}"}
 
 
 def _outputs(model: Model) -> Iterator[dict[str, Any]]:

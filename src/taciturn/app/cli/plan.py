@@ -112,7 +112,7 @@ def plan(
     output.mkdir(parents=True, exist_ok=True)
     replace_file(output / "plan.json", found.to_json() + "\n", public=True)
     replace_file(output / "plan.html", plan_page(found), public=True)
-    print_line(f"written: {output}: plan.json, plan.html; nothing private was read, and nothing was spent")
+    print_line(f"written: {output}: plan.json, plan.html; nothing private was read or spent")
 
 
 def _parse_epsilons(text: str) -> list[float]:
@@ -219,7 +219,8 @@ def _print_plan(found: PlanFile, base: Forecast) -> None:
 
     first = found.fits[0]
     title = f"{found.target}: half-widths of {found.confidence_level:.0%} intervals, {found.n:,} records"
-    table = Table(title=shown_text(title), title_justify="left", box=None, padding=(0, 1))
+    print_line(title)
+    table = Table(box=None, padding=(0, 1))
     table.add_column("", no_wrap=True)
     table.add_column("change", justify="right", no_wrap=True)
     for fit in found.fits:
@@ -243,7 +244,7 @@ def _print_plan(found: PlanFile, base: Forecast) -> None:
 
 
 def _weakest_first(base: Forecast) -> Sequence[int]:
-    """Features by their chance of an interval, then by the width of it in units of their spread; collinear ones last."""
+    """Features by their chance of an interval, then by its width in units of their spread; collinear ones last."""
     import numpy as np
 
     spread = base.errors[0].spread if base.errors else np.ones(len(base.feature_names))

@@ -265,7 +265,8 @@ class ErrorTrial:
 
     ``sampling`` and ``privacy`` are the parts of ``std_error``, ``reach`` is half the width of the interval. NaN stands
     where there is none. ``spread`` is the deviation of each feature, and ``collinear`` says which coefficients no
-    budget could determine, and ``wanted`` which others the model may have. ``spent`` are shares of the budget by release.
+    budget could determine, and ``wanted`` which others the model may have. ``spent`` are shares of the budget by
+    release.
     """
 
     std_error: FloatArray

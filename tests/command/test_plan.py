@@ -142,7 +142,9 @@ def test_a_fit_does_not_look_at_expectations_and_its_report_shows_them(planned, 
         assert run("report", "model1", *place, "-o", "report.html", cwd=tmp_path).code == 0
         page = (tmp_path / "report.html").read_text()
         assert "20,000 records were planned, the model was fitted to 9,000" in page
-        obtained = re.search(r"Standard errors, planned and obtained</caption>.*?smoker</th>(.*?)</tr>", page, re.DOTALL)
+        obtained = re.search(
+            r"Standard errors, planned and obtained</caption>.*?smoker</th>(.*?)</tr>", page, re.DOTALL
+        )
         numbers = [float(number) for number in re.findall(r">([\d.]+)</td>", obtained[1])]
         expected = PlanFile.from_json(plan.read_text()).fits[1].feature("smoker").std_error
         assert numbers[1] == pytest.approx(expected, rel=0.01)

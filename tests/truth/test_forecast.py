@@ -174,7 +174,9 @@ def test_an_account_is_neither_opened_nor_charged(tmp_path):
 def test_the_probability_of_intervals_is_that_of_fits():
     shares = {}
     for n, epsilon in ((1500, 0.3), (6000, 1.0)):
-        found = forecast(SparseClassifier(epsilon=epsilon, x_bound=1.0, n_nonzero="all"), n=n, n_features=6, effects=0.0)
+        found = forecast(
+            SparseClassifier(epsilon=epsilon, x_bound=1.0, n_nonzero="all"), n=n, n_features=6, effects=0.0
+        )
         real = []
         for seed in range(5):
             rng = np.random.default_rng(seed)

@@ -13,6 +13,7 @@ import sys
 import warnings
 from collections.abc import Mapping
 from functools import lru_cache
+from importlib import import_module
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -46,9 +47,7 @@ GRID = [
 def draw(name: str) -> tuple[FloatArray, NDArray[Any], str]:
     """Columns and target of a set, in a random order that is always the same; and what the target is."""
     if name in ("fair", "randhie"):
-        import statsmodels.api as sm
-
-        data = getattr(sm.datasets, name).load_pandas().data
+        data = import_module(f"statsmodels.datasets.{name}").load_pandas().data
         y = data.pop("affairs" if name == "fair" else "mdvis").to_numpy(dtype=float)
         X = data.to_numpy(dtype=float)
         y, kind = (np.where(y > 0.0, "yes", "no"), "labels") if name == "fair" else (y, "count")
@@ -105,7 +104,7 @@ def measure(config: Config) -> Mapping[str, Any]:
         target: dict[str, float] = {"share": float((y == "yes").mean())}
     else:
         loss = "poisson" if kind == "count" else "squared"
-        model = SparseRegressor(y_bounds=(float(y.min()), float(y.max())), loss=loss, **facts)
+        model = SparseRegressor(**facts | {"y_bounds": (float(y.min()), float(y.max())), "loss": loss})
         target = {"mean": float(y.mean()), "spread": float(y.std())}
     random = np.random.default_rng(config.seed)
     order = random.permutation(len(X))

@@ -75,7 +75,8 @@ def report(frame: Any) -> str:
     heads = ["data set", "epsilon", "automatic settings", "private search", "best setting, not paid for"]
     return f"""# What is a counted search worth?
 
-`python -m taciturn_research.benchmarks.study_search`: mean error on test records over {frame["seed"].nunique()} of {SEEDS} seeds, at most {ROWS:,}
+`python -m taciturn_research.benchmarks.study_search`: mean error on test records, {frame["seed"].nunique()}
+of {SEEDS} seeds, at most {ROWS:,}
 training records, delta = 1e-06. The search draws `n_nonzero` from {", ".join(map(repr, SIZES))}, {MEAN_TRIALS:g} trials
 on average, and scores on a quarter of the records. The last column chooses among the same settings by the test records.
 

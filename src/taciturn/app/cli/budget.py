@@ -340,8 +340,8 @@ def plan(
     from rich.table import Table
 
     from taciturn.privacy.account import affordable_epsilon, open_account
-    from taciturn.privacy.gdp import epsilon_of_mu, mu_of_budget
     from taciturn.privacy.budget import Budget
+    from taciturn.privacy.gdp import epsilon_of_mu, mu_of_budget
 
     shares = _parse_steps(steps)
     opened = open_account(account)
@@ -367,7 +367,9 @@ def plan(
         at = epsilon_of_mu(part, _USUAL_DELTA)
         table.add_row(shown_text(step), f"{share:.0%}", f"{at:.3g}", _expected(step, at, records, columns, bounds))
     console().print(table)
-    print_line(f"Each epsilon is that of a fit at delta {_USUAL_DELTA:g}; shares are of the squared Gaussian parameter.")
+    print_line(
+        f"Each epsilon is that of a fit at delta {_USUAL_DELTA:g}; shares are of the squared Gaussian parameter."
+    )
     if not reserve or opened is None:
         print_line("nothing was reserved; --reserve opens an account for each step that this one pays for")
         return
@@ -388,7 +390,9 @@ def _parse_steps(text: str) -> dict[str, float]:
         except ValueError:
             share = -1.0
         if not name.strip() or name.strip() in found or not 0.0 < share <= 1.0:
-            raise ParameterError("steps", text, "NAME=SHARE with commas between them, each name once", f"write {_STEPS}")
+            raise ParameterError(
+                "steps", text, "NAME=SHARE with commas between them, each name once", f"write {_STEPS}"
+            )
         found[name.strip()] = share
     if sum(found.values()) > 1.0 + 1e-9:
         raise ParameterError("steps", text, "shares that add up to at most 1", "lower some of them")

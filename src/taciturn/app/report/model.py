@@ -117,7 +117,7 @@ def model_report(model: Model, score: ScoreFile | None = None, plan: PlanFile | 
 
 
 def _planned(plan: PlanFile, model: Model) -> dict[str, Any]:
-    """What a plan expected at the nearest epsilon, beside the model; and how far its facts are from those of the fit."""
+    """What a plan expected at the nearest epsilon, beside the model; and where its facts are others than the fit's."""
     fit = plan.fit_at(float(model.certificate.epsilon))
     records = model.certificate.public.get("records")
     differs = []

@@ -122,11 +122,10 @@ def _charts(plan: PlanFile) -> list[dict[str, Any]]:
     for name, words in (("score", plan.score), ("error", MEASURES["error"])):
         series.append((words, [(fit.epsilon, fit.measures[name]) for fit in plan.fits if name in fit.measures]))
     last = {each.name: each for each in plan.fits[-1].features}
-    # Those of the largest standard errors in proportion to the smallest effect that would be found at the last budget.
     widest = sorted(last, key=lambda name: -last[name].width[0] if math.isfinite(last[name].width[0]) else math.inf)
     for name in widest[:_MOST_CHARTS]:
-        points = [(fit.epsilon, each.width) for fit in plan.fits if (each := fit.feature(name)) is not None]
-        series.append((f"width of the interval of {name}, for a change of {last[name].change:g}", points))
+        widths = [(fit.epsilon, each.width) for fit in plan.fits if (each := fit.feature(name)) is not None]
+        series.append((f"width of the interval of {name}, for a change of {last[name].change:g}", widths))
     found = []
     for words, points in series:
         if sum(math.isfinite(band[0]) for _, band in points) > 1:

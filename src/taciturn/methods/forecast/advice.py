@@ -89,7 +89,9 @@ class Wish:
         """Whether typical trials reach it; for intervals all of them."""
         try:
             if self.kind == "intervals":
-                return all(np.isfinite(each.std_error[:, each.wanted]).all() for each in _each(trials, self.n_trials or _SURE))
+                return all(
+                    np.isfinite(each.std_error[:, each.wanted]).all() for each in _each(trials, self.n_trials or _SURE)
+                )
             reached = [self._reached(each) for each in _each(trials, self.n_trials or _QUICK)]
         except ParameterError:
             return False

@@ -210,7 +210,8 @@ class Forecast:
         """Standard errors as ``coef_std_error_`` has them: NaN where most fits have no interval."""
         found = self._typical(self._all)
         if len(found) == 1:
-            return found[0]
+            single: FloatArray = found[0]
+            return single
         # The reference class has none.
         return np.vstack((np.full((1, found.shape[1]), np.nan), found))
 

@@ -208,7 +208,8 @@ class TargetFacts:
         if extra > 1e-6:
             means = means * random.gamma(1.0 / extra, extra, signal.size)
         found = random.poisson(np.minimum(means, 1e12)).astype(np.float64) if self.family == "poisson" else means
-        return np.clip(found, self.lower, self.upper)
+        clipped: AnyArray = np.clip(found, self.lower, self.upper)
+        return clipped
 
     def _draw_labels(self, signal: FloatArray, random: np.random.Generator) -> AnyArray:
         shares = np.array(self.frequencies)
@@ -383,9 +384,11 @@ def _encoded(bounds: TableBounds, cells: Sequence[AnyArray], n_rows: int) -> Flo
 def _dates(column: Column, numbers: Any) -> AnyArray:
     """Days that a column of dates counts, or days of its years."""
     if column.parts:
-        days = (numbers - 1970.0) * _YEAR
-        return np.datetime64("1970-01-01") + np.floor(days).astype("timedelta64[D]")
-    return np.datetime64(column.since or "1970-01-01", "D") + np.rint(numbers).astype("timedelta64[D]")
+        first, days = np.datetime64("1970-01-01"), np.floor((numbers - 1970.0) * _YEAR)
+    else:
+        first, days = np.datetime64(column.since or "1970-01-01", "D"), np.rint(numbers)
+    found: AnyArray = first + days.astype("timedelta64[D]")
+    return found
 
 
 @dataclass(frozen=True)

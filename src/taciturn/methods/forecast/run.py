@@ -329,7 +329,7 @@ class PredictionTrial:
     found: float
 
     @classmethod
-    def of(cls, model: SparseModel, X: FloatArray, y: AnyArray, truth: FloatArray | None) -> PredictionTrial:
+    def of(cls, model: Any, X: FloatArray, y: AnyArray, truth: FloatArray | None) -> PredictionTrial:
         """Those of a fitted model on test rows."""
         found = math.nan
         if truth is not None and truth.any():

@@ -176,7 +176,7 @@ def report(frame: Any) -> str:
         sums = [[one for each in parts for one in each[place]] for place in range(1, 5)]
         rows.append([method, "all together", *map(_share, sums)])
     heads = [
-        "forecast from", "set", f"standard error within a factor {FACTOR:g}", "within its band", "score within its band",
+        "forecast from", "set", f"error within a factor {FACTOR:g}", "error within its band", "score within its band",
         "intervals exist, or not, as forecast",
     ]  # fmt: skip
     listed = ", ".join(f"{epsilon:g}" for epsilon in EPSILONS)

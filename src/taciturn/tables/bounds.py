@@ -104,6 +104,12 @@ _MOST_FILE = 1 << 24
 _MEASURES = ("weight", "exposure")
 _SECTIONS = ("target", "columns", "defaults", "missing", "person", *_MEASURES, "table", "terms")
 
+_PLAN = "plan"
+"""A section of ``bounds.toml`` for forecasts alone: a fit does not look at it, and no model keeps it."""
+
+_PAIR = 3
+_EXPECTED = ("target", "columns", "effects", "explained", "correlation")
+
 
 class _BrokenColumnError(Exception):
     """A term is about a column whose own statement is refused."""
@@ -159,6 +165,25 @@ def read_statements(content: Any, more: tuple[str, ...], folder: Path | None) ->
             _check_terms(parts, sections.get("columns"), problems)
     problems.raise_all()
     return parts
+
+
+def read_expectations(text: str) -> dict[str, Any]:
+    """The section ``[plan]`` of ``bounds.toml``: what is expected of the table, for a forecast.
+
+    ``target`` and ``columns`` have means, spreads and shares, ``effects`` coefficients by column, ``explained`` is the
+    share of the target's variance that columns explain, and ``correlation`` lists two columns and a number each.
+    """
+    found = _section(_PLAN, parse_toml(text).get(_PLAN, {}), _EXPECTED)
+    for name in ("target", "columns", "effects"):
+        for key, value in _section(f"{_PLAN}.{name}", found.get(name, {}), None).items():
+            if name == "columns":
+                _section(f"{_PLAN}.{name}.{quoted(key)}", value, ("mean", "spread", "share", "shares"))
+            elif name == "effects" and (isinstance(value, bool) or not isinstance(value, int | float)):
+                raise refusal(f"{_PLAN}.effects", value, "numbers", "state the effect of one unit of the column")
+    for pair in found.get("correlation", ()):
+        if not isinstance(pair, list) or len(pair) != _PAIR:
+            raise refusal(f"{_PLAN}.correlation", pair, "lists of two columns and a number", 'write ["age", "bmi", .3]')
+    return found
 
 
 def fields_to_content(stated: Column | Target | MeasuredColumn) -> dict[str, Any]:
@@ -773,7 +798,9 @@ class TableBounds:
 
         Files of categories (``categories_file``) are looked for in ``folder``. Their lines become part of the bounds.
         """
-        return cls(**read_statements(parse_toml(text), (), Path(folder)))
+        content = parse_toml(text)
+        content.pop(_PLAN, None)
+        return cls(**read_statements(content, (), Path(folder)))
 
     @classmethod
     def from_json(cls, text: str) -> TableBounds:

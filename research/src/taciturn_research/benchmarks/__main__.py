@@ -19,6 +19,7 @@ from taciturn_research.benchmarks.bench_fits import (
     default_rows,
     growth_rows,
     kendall_rows,
+    planning_rows,
     selectors_rows,
     starting_rows,
 )
@@ -70,6 +71,7 @@ SUITES = {
     "selectors": Suite("correlation selector", selectors_rows, SLOWER),
     "kendall": Suite("Kendall selector", kendall_rows, FASTER),
     "starting": Suite("imports and first fits", starting_rows, SLOWER),
+    "planning": Suite("a plan before a fit", planning_rows, SLOWER),
     "table": Suite("a table on disk", table_rows, SLOWER),
     "files": Suite("files larger than memory", files_rows, SLOWER),
     "sites": Suite("several sites", sites_rows, SLOWER),

@@ -442,3 +442,33 @@ def _command(*arguments: str) -> str:
         "with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):\n"
         "    try:\n        main()\n    except SystemExit:\n        pass\n"
     )
+
+
+_PLANNED_COLUMNS, _SHOWN_TARGET = 40, 10.0
+_COMMAND = "import sys\nfrom taciturn.app.cli.main import app\napp(sys.argv[1:], standalone_mode=False)\n"
+
+
+def planning_rows(repeats: int = 3) -> list[Row]:
+    """Processor time of ``taciturn plan`` for 40 columns over that of ``taciturn show``."""
+    names = [f"c{j}" for j in range(_PLANNED_COLUMNS)]
+    bounds = '[target]\nname = "y"\nlower = -1\nupper = 1\n' + "".join(
+        f'[columns.{name}]\ntype = "number"\nlower = -1\nupper = 1\n' for name in names
+    )
+    values = np.random.default_rng(0).uniform(-1.0, 1.0, (500, _PLANNED_COLUMNS + 1))
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        (place / "bounds.toml").write_text(bounds, encoding="utf-8")
+        np.savetxt(place / "t.csv", values, fmt="%.4f", delimiter=",", header=",".join((*names, "y")), comments="")
+        stated = ("--bounds", str(place / "bounds.toml"))
+        run_python(_COMMAND, "fit", str(place / "t.csv"), *stated, "--output", str(place / "model"))
+        show = ("show", str(place / "model"))
+        plan = ("plan", *stated, "--n", "50000", "--nonzero", "all", "--output", str(place / "plan"))
+        usages = [(run_python(_COMMAND, *plan), run_python(_COMMAND, *show)) for _ in range(repeats + 1)][1:]
+    return [
+        {
+            "case": f"taciturn plan, {_PLANNED_COLUMNS} columns and four budgets, against taciturn show",
+            "ratio": min(planned.cpu for planned, _ in usages) / min(shown.cpu for _, shown in usages),
+            "target": _SHOWN_TARGET,
+            "what": "processor time of the command / of taciturn show",
+        }
+    ]

@@ -15,6 +15,7 @@ from taciturn.app.cli.budget import budget
 from taciturn.app.cli.demo import demo
 from taciturn.app.cli.export import export
 from taciturn.app.cli.fit import compare, fit, init, select
+from taciturn.app.cli.plan import plan
 from taciturn.app.cli.screen import (
     COMPLETE,
     FAILED,
@@ -100,7 +101,7 @@ def _root(
     """Sparse linear models and feature selection under differential privacy."""
 
 
-for _cli_command in (demo, init, fit, show, predict, score, report, select, verify, export, compare, site):
+for _cli_command in (demo, init, plan, fit, show, predict, score, report, select, verify, export, compare, site):
     app.command()(within_memory_limit(_cli_command))
 app.add_typer(budget)
 

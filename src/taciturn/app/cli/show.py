@@ -624,14 +624,19 @@ def report(
     score: Annotated[
         Path | None, typer.Option(help="score.json of this model, for a section on how good it is.", show_default=False)
     ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(help="plan.json, for what was planned and obtained. [default: the one beside the model]"),
+    ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="HTML file for the page.")] = Path("report.html"),
     public: Public = False,
 ) -> None:
-    """Write the page of a model again, with how good it is if there is a score; nothing is spent.
+    """Write the page of a model again, with how good it is and what was planned; nothing is spent.
 
-    Example: taciturn report model --score score.json -o report.html
+    Example: taciturn report model --score score.json --plan plan/plan.json -o report.html
     """
     from taciturn.app.model_file import ScoreFile, model_digest
+    from taciturn.app.plan_file import MOST_FILE, PlanFile
     from taciturn.app.report.model import model_report
 
     read = read_model(model)
@@ -640,8 +645,16 @@ def report(
         found = ScoreFile.from_json(read_text(score, "score", _MOST_SCORE))
         if found.model != model_digest(read):
             raise ParameterError("score", str(score), "a score of this model", "name the model that was scored")
+    beside = (model if model.is_dir() else model.parent) / "plan.json"
+    planned = None
+    if plan is not None or beside.exists():
+        planned = PlanFile.from_json(read_text(plan or beside, "plan", MOST_FILE))
+        if planned.target != read.bounds.target.name:
+            raise ParameterError(
+                "plan", str(plan or beside), "a plan for the target of this model", "name the plan of this study"
+            )
     with stage("writing"):
-        replace_file(output, model_report(read, found), public=public)
+        replace_file(output, model_report(read, found, planned), public=public)
     print_line(f"written: {output}")
 
 

@@ -49,6 +49,7 @@ from taciturn.privacy.events import NotPrivateEvent
 
 if TYPE_CHECKING:
     from taciturn.app.model_file import Model, ScoreFile
+    from taciturn.app.plan_file import PlanFile
     from taciturn.methods.scores.run import CalibrationBin, Measure
     from taciturn.tables.bounds import TableBounds
 
@@ -60,8 +61,10 @@ _MOST_SIGNED = 60
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "dp-accounting")
 
 
-def model_report(model: Model, score: ScoreFile | None = None) -> str:
+def model_report(model: Model, score: ScoreFile | None = None, plan: PlanFile | None = None) -> str:
     """Write the report on a model as the text of one HTML file, with a section for its ``score``, a release of its own.
+
+    A ``plan`` adds what was planned beside what was obtained.
 
     The report holds the releases that the certificate covers (coefficients, intercept, bounds found privately), the
     certificate, and the public facts that the owner stated. Nothing else in it depends on data, so whoever may see the
@@ -98,6 +101,7 @@ def model_report(model: Model, score: ScoreFile | None = None) -> str:
         score=scored,
         measures=None if scored is None else _measures(scored),
         survival=_survival(model) if model.task == "survive" else None,
+        planned=None if plan is None else _planned(plan, model),
         odds=_odds(certificate),
         attacks=_attacks(certificate),
         releases=[(release.subject, *_noise(release)) for release in certificate.events],
@@ -132,7 +136,9 @@ def _signed_tables(
         caption = f"Coefficients of {each['subject']}, from {each['n_records']:,} {each['whom']}, per unit"
         yield _signed(caption, header, rows, noisy=each["noisy"])
     for output in () if intervals else outputs:
-        rows = [*output["rows"], ["(intercept)", format_number(output["intercept"]), ""]]
+        rows = list(output["rows"])
+        if output["intercept"] is not None:
+            rows.append(["(intercept)", format_number(output["intercept"]), ""])
         caption = f"Weights of {output['subject']}: a prediction rule, without standard errors"
         yield _signed(caption, ["", "weight", "for a change of"], rows, noisy=output["noisy"])
 
@@ -167,6 +173,18 @@ def _cost(certificate: Certificate) -> str:
         return stated
     rho = certificate.mu * certificate.mu / 2.0
     return f"{stated} (mu = {round_safely(certificate.mu, up=True)}, rho = {round_safely(rho, up=True)})"
+
+
+def _planned(plan: PlanFile, model: Model) -> dict[str, Any]:
+    """What a plan expected at the nearest epsilon, beside the model; and where its facts are others than the fit's."""
+    fit = plan.fit_at(float(model.certificate.epsilon))
+    records = model.certificate.public.get("records")
+    differs = []
+    if not math.isclose(fit.epsilon, model.certificate.epsilon, rel_tol=1e-3):
+        differs.append(f"epsilon {fit.epsilon:g} was planned, {model.certificate.epsilon:g} was spent")
+    if isinstance(records, int) and records != plan.n:
+        differs.append(f"{plan.n:,} records were planned, the model was fitted to {records:,}")
+    return {"rows": list(plan.compare(model)), "differs": differs, "chance": f"{fit.interval_probability:.0%}"}
 
 
 def _outputs(model: Model) -> Iterator[dict[str, Any]]:

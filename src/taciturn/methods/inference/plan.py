@@ -177,6 +177,15 @@ class _Tuning:
 TUNING = _Tuning()
 
 
+class HiddenByNoiseError(ParameterError):
+    """Public facts say that noise would hide what intervals need."""
+
+    def advised(self, advice: str) -> HiddenByNoiseError:
+        """The same refusal with what would help."""
+        parameter, value, expected, remedy = self._arguments
+        return HiddenByNoiseError(parameter, value, expected, f"{advice}; {remedy}")
+
+
 @dataclass(frozen=True, slots=True)
 class Allotment:
     """Shares of the budget for each release of an estimation, and what they can tell, from public facts.
@@ -408,7 +417,7 @@ def _refuse_what_cannot_be_told(plan: InferencePlan, n_columns: int) -> None:
         return
     n_records = (2 if plan.split else 1) * math.ceil(plan.n_step_rows * TUNING.least_clear / clear)
     step, width = 10 ** max(math.floor(math.log10(n_records)) - 1, 0), n_columns + plan.start.problem.intercept
-    raise ParameterError(
+    raise HiddenByNoiseError(
         "inference",
         True,
         f"about {math.ceil(n_records / step) * step:,} records for {width} coefficient{'s' * (width > 1)} at this "

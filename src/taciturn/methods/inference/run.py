@@ -769,8 +769,7 @@ def run_inference(plan: InferencePlan, source: Source, stream: Stream) -> Infere
             start = count_weights(whole, releases, SPARSE_TUNING.weight_share)
             plan = replace(plan, start=start, n_step_rows=start.problem.n_records)
         if columns.size or problem.intercept:
-            estimation = _Estimation(plan, second, releases, second_budget.mu, columns)
-            estimate = estimation.run() if releases.private else estimation.run_noiseless()
+            estimate = estimate_columns(plan, second, releases, second_budget.mu, columns)
         else:
             # There is nothing to estimate, and the budget is spent all the same.
             release_constant(plan.start, releases, second_budget.remaining)
@@ -785,6 +784,14 @@ def run_inference(plan: InferencePlan, source: Source, stream: Stream) -> Infere
     if problem.intercept:
         coefficients[:, -1] = estimate.coefficients[:, -1]
     return InferenceResult(coefficients, columns, estimate, n_steps + 1, spends, diagnoses)
+
+
+def estimate_columns(
+    plan: InferencePlan, source: Source, releases: Releases, mu: float, columns: IndexArray
+) -> WhitenedEstimate:
+    """Estimate the coefficients of some columns for the whole budget of ``releases``, a Gaussian parameter of mu."""
+    estimation = _Estimation(plan, source, releases, mu, columns)
+    return estimation.run() if releases.private else estimation.run_noiseless()
 
 
 def _half(plan: InferencePlan, label: int, source: Source) -> AbstractContextManager[None]:

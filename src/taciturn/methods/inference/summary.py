@@ -133,10 +133,11 @@ class Inference:
 
 # Two coefficients are confounded if they share this much of what is left out.
 _CONFOUNDED = 0.1
+_HIDDEN = "no direction"
 _REASONS = {
     "empty": "no column was chosen and there is no intercept.",
     "noise": (
-        "no direction of the released information matrix of {width} coefficient{s} is clear of its noise; more "
+        f"{_HIDDEN} of the released information matrix of {{width}} coefficient{{s}} is clear of its noise; more "
         "records, a larger epsilon or fewer columns would help, or bounds that are nearer to the columns' values."
     ),
     "far": (
@@ -220,6 +221,11 @@ def infer(
     )  # fmt: skip
 
 
+def hidden_by_noise(found: Inference) -> bool:
+    """Whether there are no standard errors because noise hides what they need."""
+    return found.reason is not None and found.reason.startswith(_HIDDEN)
+
+
 def _confounded(left_out: FloatArray, n_tables: int, known: BoolArray) -> tuple[tuple[int, ...], ...]:
     """For each coefficient that is not known the others of its group: those that share what is left out."""
     shared = np.abs(left_out @ left_out.T)
@@ -293,6 +299,8 @@ class CoefficientSummary:
         What exponentials of coefficients are, such as "odds ratio"; empty if they are nothing.
     has_shifted_intercept : bool, default=False
         Whether clipped residuals may shift the intercept, so that it has no interval.
+    advice : str, default=""
+        A sentence on what would give standard errors, where there are none.
     """
 
     title: str
@@ -306,6 +314,7 @@ class CoefficientSummary:
     ratio: str = ""
     has_shifted_intercept: bool = False
     steps: Sequence[float | None] | None = None
+    advice: str = ""
 
     @property
     def subjects(self) -> list[str]:
@@ -601,7 +610,7 @@ class CoefficientSummary:
         found = self.inference
         if found.reason is not None:
             source = " The weights are those of the half that chose the columns." if found.split else ""
-            return (f"No standard errors: {found.reason}{source}",)
+            return (f"No standard errors: {found.reason}{source}{self.advice and f' {self.advice}'}",)
         chosen = (
             "The columns were chosen on the other half of the records, drawn at random, and the intervals are for the "
             "population's coefficients of these columns."
@@ -754,7 +763,12 @@ class InferringModel:
             bool(self.fit_intercept),
             self._ratio,
             not self._ratio,
+            advice=self._advice(),
         )
+
+    def _advice(self) -> str:
+        """What would give a fit standard errors that has none; nothing for one that has some."""
+        return ""
 
     def _checked_units(self, units: Any) -> FloatArray:
         found = np.asarray(units, dtype=np.float64)

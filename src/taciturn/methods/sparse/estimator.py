@@ -39,9 +39,9 @@ from taciturn.methods.base import (
 )
 from taciturn.methods.diagnostics import warn_of_diagnoses
 from taciturn.methods.families import FAMILIES, Family
-from taciturn.methods.inference.plan import InferencePlan, plan_inference, plan_tall
+from taciturn.methods.inference.plan import HiddenByNoiseError, InferencePlan, plan_inference, plan_tall
 from taciturn.methods.inference.run import InferenceResult, run_inference
-from taciturn.methods.inference.summary import FIXED_COLUMNS, INFERRED, InferringModel
+from taciturn.methods.inference.summary import FIXED_COLUMNS, INFERRED, InferringModel, hidden_by_noise
 from taciturn.methods.options import Auto, FamilyLoss, NonzeroCount, PersonWeight, SelectedUnit, Strategy
 from taciturn.methods.plain import Response
 from taciturn.methods.sparse.plan import METHODS, SparsePlan, plan_sparse
@@ -233,6 +233,17 @@ class SparseModel(InferringModel, PrivateLinearModel):
             self._plan(facts)
 
     def _plan(self, facts: PublicFacts) -> _Plan:
+        try:
+            return self.unadvised_plan(facts)
+        except HiddenByNoiseError as refusal:
+            # Here rather than above, since forecasts make plans.
+            from taciturn.methods.forecast.advice import remedy
+
+            advice = remedy(self, facts)
+            raise (refusal if advice is None else refusal.advised(advice)) from None
+
+    def unadvised_plan(self, facts: PublicFacts) -> _Plan:
+        """The plan of a fit; where public facts refuse it, without a forecast of what would help."""
         problem = self._problem(facts)
         row_bound = number_or_auto(row_bound=self.row_bound)
         make = plan_inference if self.inference else plan_sparse
@@ -324,6 +335,17 @@ class SparseModel(InferringModel, PrivateLinearModel):
             setattr(self, NOISE, (noise * (self._target_unit / self._x_bound)).reshape(self.coef_.shape))
         if isinstance(plan, InferencePlan) and plan.errors and isinstance(outcome, InferenceResult):
             self._set_inference(plan, outcome, self._target_unit / self._x_bound, self._target_unit)
+
+    def _advice(self) -> str:
+        found, public = self.inference_, self.certificate_.public
+        if found.reason is None or not hidden_by_noise(found) or math.isinf(self.epsilon) or "records" not in public:
+            return ""
+        from taciturn.methods.forecast.advice import advice_after
+
+        labels = np.asarray(self.classes_) if is_classifier(self) else None  # type: ignore[attr-defined]
+        columns = None if found.split else tuple(found.columns.tolist())
+        facts = PublicFacts(None, int(public["records"]), self.n_features_in_, labels, columns=columns)
+        return advice_after(self, facts)
 
     def _warn_of_releases(self, outcome: _Result) -> None:
         warn_of_diagnoses(self, outcome.diagnoses)

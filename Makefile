@@ -26,15 +26,19 @@ DEV     := $(VENV)/.dev
 RELEASE := $(VENV)/.release
 
 EXAMPLES := build/examples
+ENGINES  := build/engines
 OLDEST   := build/oldest
 NEWEST   := build/newest
 LOCKING  := build/lock
 REPORT   := build/demo/model/report.html
 
+# Engines that make test does without: they take minutes to install and to start.
+ENGINE_EXTRAS := spark,sql
+
 # Data sets for make reproduce, where they are.
 DATA ?= $(wildcard ../shared/data)
 
-.PHONY: help demo test test-slow test-oldest test-newest lock lint examples lessons site docs wheel sbom \
+.PHONY: help demo test test-slow test-engines test-oldest test-newest lock lint examples lessons site docs wheel sbom \
         release-check bench reproduce arena arena-other comparisons coverage audit ci-tools clean
 .DEFAULT_GOAL := help
 
@@ -60,11 +64,19 @@ demo: $(CORE) ## Install, then run every step from a table to a report on the br
 	@rm -rf build/demo
 	@$(BIN)/taciturn demo --output build/demo
 
-test: $(DEV) ## Every test that is not marked slow
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist worksteal
+test: $(DEV) ## Every test that is not marked slow, on what the dev extra installs
+	$(BIN)/python -m pytest -m "not slow and not engines" -n 2 --dist worksteal
 
 test-slow: $(DEV) ## The tests that take minutes
-	$(BIN)/python -m pytest -m slow -n 2 --dist worksteal
+	$(BIN)/python -m pytest -m "slow and not engines" -n 2 --dist worksteal
+
+$(ENGINES)/.core: pyproject.toml research/pyproject.toml $(LOCK)
+	$(PYTHON) -m venv $(ENGINES)
+	$(ENGINES)/$(SCRIPTS)/python $(INSTALL) --editable '.[dev,$(ENGINE_EXTRAS)]' --editable research
+	@touch $@
+
+test-engines: $(ENGINES)/.core ## The tests that need Spark or a database server, in an environment of their own
+	$(ENGINES)/$(SCRIPTS)/python -m pytest -m engines -n 2 --dist loadfile
 
 $(OLDEST)/.core: pyproject.toml research/pyproject.toml constraints-oldest.txt
 	$(PYTHON) -m venv $(OLDEST)
@@ -72,13 +84,13 @@ $(OLDEST)/.core: pyproject.toml research/pyproject.toml constraints-oldest.txt
 	@touch $@
 
 test-oldest: $(OLDEST)/.core ## The same tests on the oldest packages that pyproject.toml allows
-	$(OLDEST)/$(SCRIPTS)/python -m pytest -m "not slow" -n 2 --dist worksteal
+	$(OLDEST)/$(SCRIPTS)/python -m pytest -m "not slow and not engines" -n 2 --dist worksteal
 
 test-newest: ## The same tests on the newest packages of the day, in an environment that is made anew
 	rm -rf $(NEWEST)
 	$(PYTHON) -m venv $(NEWEST)
 	$(NEWEST)/$(SCRIPTS)/python $(PIP) install --editable '.[dev]' --editable research
-	$(NEWEST)/$(SCRIPTS)/python -m pytest -m "not slow" -n 2 --dist worksteal
+	$(NEWEST)/$(SCRIPTS)/python -m pytest -m "not slow and not engines" -n 2 --dist worksteal
 
 # In an environment of its own: a lock that pyproject.toml has outgrown cannot be installed.
 $(LOCKING)/.core:

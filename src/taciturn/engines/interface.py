@@ -657,6 +657,8 @@ class OpenTable(ABC):
     """What becomes of cells that cannot be used, where the table decides that."""
     gathers_persons: bool = False
     """Whether rows of a person are in one partition wherever they are in the table, so that it is never refused."""
+    has_row_order: bool = True
+    """Whether the rows have an order that lasts, so that halves and folds of them are the same on every pass."""
     assumptions: tuple[str, ...] = ()
     """What every certificate of a release from this table has to assume, in words."""
 

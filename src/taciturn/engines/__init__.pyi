@@ -21,3 +21,4 @@ from .partitions import PartitionedSource as PartitionedSource
 from .partitions import PartitionedTable as PartitionedTable
 from .partitions import StreamedSource as StreamedSource
 from .partitions import open_table as open_table
+from .spark import SparkSource as SparkSource

@@ -758,6 +758,11 @@ def open_arguments(X: Any, y: Any, persons: Any) -> tuple[Any, Any, Any]:
         from taciturn.engines.dask import DaskTable
 
         X = DaskTable(X, y, persons)
+    elif is_spark(X):
+        # As above: Spark is an extra.
+        from taciturn.engines.spark import SparkTable
+
+        X = SparkTable(X, y, persons)
     elif not is_open(X):
         if is_dask(y) or is_dask(persons):
             raise DataError(
@@ -767,6 +772,11 @@ def open_arguments(X: Any, y: Any, persons: Any) -> tuple[Any, Any, Any]:
         return X, y, persons
     elif given:
         raise DataError(f"{given[0]}: expected None beside a table that has its own, got something; leave it out.")
+    if X.has_persons and not X.has_row_order:
+        raise DataError(
+            "persons: expected a table whose rows have an order that lasts, got another; write it as Parquet, sorted by "
+            "person, and open that, or state a unique key of a table in a database, &key=."
+        )
     return X, PartitionedTarget(X) if X.has_target else None, TablePersons(X) if X.has_persons else None
 
 
@@ -778,6 +788,11 @@ def is_open(value: Any) -> bool:
 def is_dask(value: Any) -> bool:
     """Whether something is an array, a data frame or a column of dask."""
     return type(value).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(value, "__dask_graph__")
+
+
+def is_spark(value: Any) -> bool:
+    """Whether something is a data frame of Spark, or a similar object of it."""
+    return type(value).__module__.partition(".")[0] == "pyspark" and hasattr(value, "columns")
 
 
 def stated_classes(X: Any, classes: Any) -> Any:
@@ -854,9 +869,10 @@ def partitionwise(method: Callable[[Any, Any], Result]) -> RowByRow[Result]:
 
     @wraps(method)
     def mapped(self: Any, X: Any) -> Any:
-        if isinstance(X, OpenTable):
+        if isinstance(X, OpenTable) or is_spark(X):
+            what = "a frame of Spark" if is_spark(X) else "an open table"
             raise DataError(
-                f"X: expected an array, a data frame or a dask collection for {method.__name__}, got an open table; "
+                f"X: expected an array, a data frame or a dask collection for {method.__name__}, got {what}; "
                 "pass its partitions one by one."
             )
         return _map_partitions(method, self, X) if is_dask(X) else method(self, X)

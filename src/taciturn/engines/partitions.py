@@ -421,7 +421,7 @@ def open_files(
     if partitions.is_copy and elsewhere:
         partitions.close()
         raise DataError(
-            "table: expected Parquet or Arrow files for dask, whose workers read them themselves, got another table; "
+            "table: expected Parquet or Arrow files for workers, which read them themselves, got another table; "
             "write it as Parquet where all workers can read it."
         )
     if partitions.bounds.person is None:
@@ -435,7 +435,7 @@ def open_table(
     *,
     invalid: Invalid = "raise",
     memory: int | None = None,
-    engine: Literal["stream", "dask"] = "stream",
+    engine: Literal["stream", "dask", "spark"] = "stream",
     progress: Callable[[float], None] | None = None,
 ) -> PartitionedTable:
     r"""Open a table on disk or in a database, for ``fit`` in place of arrays.
@@ -467,9 +467,9 @@ def open_table(
     memory : int, default=None
         Bytes of memory for the whole process. A table that fits is read once and held, in half the room that it takes
         as doubles; of a larger one, every sum reads the columns that it needs. None: half of the machine's.
-    engine : {"stream", "dask"}, default="stream"
-        Whether this process reads the partitions one after the other, or the workers of the current client of dask,
-        which have to find the files under the same path.
+    engine : {"stream", "dask", "spark"}, default="stream"
+        Whether this process reads the partitions one after the other, or the workers of the current client of dask or
+        of the active session of Spark, which have to find the files under the same path.
     progress : callable, default=None
         Told how much of a text table is copied, from 0 to 1.
 
@@ -492,7 +492,7 @@ def open_table(
     >>> model.certificate_.public["records"]
     400
     """
-    check_choice(("stream", "dask"), engine=engine)
+    check_choice(("stream", "dask", "spark"), engine=engine)
     if not isinstance(bounds, TableBounds):
         if not os.fspath(bounds):
             raise ParameterError("bounds", bounds, "the name of a file", "name it, or write one with taciturn init")
@@ -504,6 +504,10 @@ def open_table(
         from taciturn.engines.dask import DaskSource
 
         runs = DaskSource
+    elif engine == "spark":
+        from taciturn.engines.spark import SparkSource
+
+        runs = SparkSource
     opened = open_files(path, bounds, runs, invalid=invalid, memory=memory, progress=progress)
     return PartitionedTable.of_files(opened, runs)
 

@@ -155,7 +155,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
                 "inference",
                 True,
                 "a table whose rows have an order that lasts, since halves of the rows are taken",
-                "state a unique key in the URL of the table, &key=",
+                "write it as Parquet and open that, or state a unique key of a table in a database, &key=",
             )
 
     def _check_groups(self) -> None:

@@ -1,12 +1,13 @@
 """One seed, one model, on Spark too: frames and files on two cores, and on a cluster of which a worker is killed."""
 
+import math
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -22,7 +23,6 @@ from test_engines import (  # noqa: E402
     EDGES,
     N_ROWS,
     NAMES,
-    _few_steps,  # noqa: F401
     case,
     check_same_model,
     state,
@@ -39,7 +39,8 @@ from taciturn import (  # noqa: E402
     open_table,
     private_score,
 )
-from taciturn.engines import PartitionedTable, SparkSource, answer_of  # noqa: E402
+from taciturn.engines import PartitionedTable, SparkSource  # noqa: E402
+from taciturn.methods.descent import step_rule  # noqa: E402
 from taciturn.tables import Column, TableBounds, Target, read_table  # noqa: E402
 
 HERE = Path(__file__).parent
@@ -68,6 +69,13 @@ def session_on(master, **settings):
         yield session
     finally:
         session.stop()
+
+
+@pytest.fixture(autouse=True)
+def _few_steps(monkeypatch):
+    """A sum is a job, which takes longer than all of a small fit in memory."""
+    monkeypatch.setattr("taciturn.methods.descent._LEAST_STEPS", 2)
+    monkeypatch.setattr("taciturn.methods.sparse.run.step_rule", lambda time, _: step_rule(time, math.inf))
 
 
 @pytest.fixture(scope="module")
@@ -99,9 +107,6 @@ def framed(X, y, persons=None, *, edges=(0, 70, 70, 150, N_ROWS)):
         "two-phase",
         "two-phase, labels from y",
         "two-phase, three classes, null records",
-        "screened",
-        "dense, three classes",
-        "inference",
         "inference, null records",
         "inference, add-remove",
         "hard threshold",
@@ -114,7 +119,7 @@ def test_frames_have_the_bits_of_memory(spark, name):
     assert model.feature_names_in_.tolist() == NAMES[: model.n_features_in_]
 
 
-@pytest.mark.parametrize("name", ["inference", "two-phase, three classes, null records", "quantiles, null records"])
+@pytest.mark.parametrize("name", ["inference", "quantiles, null records"])
 def test_persons_of_frames_have_the_bits_of_memory(spark, name):
     model = check_same_model(name, lambda *given, edges: framed(*given, edges=edges), persons=True)
     assert model.certificate_.unit == "person"
@@ -167,7 +172,7 @@ def test_a_sum_is_one_job(spark):
         patch.setattr(SparkSource, "total", noted)
         model.fit(frame, target)
     jobs = len(tracker.getJobIdsForGroup("counted")) - before
-    assert len(asked) > 20
+    assert len(asked) > 10
     # The rows are counted, and every block is made once before anything is drawn.
     assert jobs == len(asked) + 2
 
@@ -252,9 +257,7 @@ def test_what_a_frame_cannot_do_is_refused(spark):
     _, X, y = case("two-phase")
     frame, target, person = framed(X, y, np.repeat(np.arange(N_ROWS // 2), 2))
     shuffled = frame.repartition(3, "whose")
-    with pytest.raises(
-        DataError, match="^persons: expected a table whose rows have an order that lasts, got another; w"
-    ):
+    with pytest.raises(DataError, match="^persons: expected a table whose rows have an order that lasts, got another;"):
         SparseRegressor().fit(shuffled, target, persons=person)
     with pytest.raises(ParameterError, match="^inference=True: expected a table whose rows have an order that lasts"):
         SparseRegressor(inference=True).fit(shuffled.drop(person), target)
@@ -267,9 +270,7 @@ def test_what_a_frame_cannot_do_is_refused(spark):
     with pytest.raises(DataError, match="^X: expected a table in memory for KendallSelector, since .*; use "):
         KendallSelector(n_features_to_select=2).fit(frame.drop(person), target)
     scaler = BoundedScaler(lower=-1, upper=1).fit(frame.drop(person, target))
-    with pytest.raises(
-        DataError, match="^X: expected an array, .* got a frame of Spark; pass its partitions one by one"
-    ):
+    with pytest.raises(DataError, match="^X: expected an array, .* got a frame of Spark; pass its partitions"):
         scaler.transform(frame)
     plain = frame.drop(person)
     assert SparseRegressor(random_state=0).fit(plain, plain[target]).n_features_in_ == X.shape[1]
@@ -297,9 +298,7 @@ def test_errors_of_a_frame_quote_no_cell(spark):
 
 def test_databases_and_text_are_not_for_workers(spark, tmp_path):
     (tmp_path / "t.csv").write_text("ill,age,dose,region\nno,1,0,a\n")
-    with pytest.raises(
-        DataError, match="^table: expected Parquet or Arrow files for workers, which read them themselve"
-    ):
+    with pytest.raises(DataError, match="^table: expected Parquet or Arrow files for workers, which read them"):
         open_table(tmp_path / "t.csv", BOUNDS, engine="spark")
     with pytest.raises(DataError, match="^table: expected Parquet or Arrow files for workers, got a database"):
         open_table("sqlite:///t.db?table=t", BOUNDS, engine="spark")
@@ -344,16 +343,13 @@ def cluster(folder):
     finally:
         for process in processes:
             for pid in [*children(process.pid), process.pid] if process.poll() is None else []:
-                with pytest.MonkeyPatch.context():
-                    kill(pid)
+                kill(pid)
             process.wait(timeout=60)
 
 
 def kill(pid):
-    try:
+    with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are found in /proc")
@@ -389,11 +385,10 @@ def test_a_killed_worker_changes_nothing(tmp_path, monkeypatch):
             model.fit(PartitionedTable(reader, engine=SparkSource))
     # The worker, its executor, and what runs Python there.
     assert len(killed) >= 3
-    assert len(rounds) > 20
+    assert len(rounds) > 10
     assert state(model) == state(whole.fit(X, y))
     reads = reader.reads()
     assert {index for index, _ in reads} == set(range(6))
     # Partitions of the killed worker were read again, and none by the driver.
     assert len(reads) > 6
     assert os.getpid() not in {pid for _, pid in reads}
-    assert answer_of is not None

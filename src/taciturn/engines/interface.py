@@ -774,8 +774,8 @@ def open_arguments(X: Any, y: Any, persons: Any) -> tuple[Any, Any, Any]:
         raise DataError(f"{given[0]}: expected None beside a table that has its own, got something; leave it out.")
     if X.has_persons and not X.has_row_order:
         raise DataError(
-            "persons: expected a table whose rows have an order that lasts, got another; write it as Parquet, sorted by "
-            "person, and open that, or state a unique key of a table in a database, &key=."
+            "persons: expected a table whose rows have an order that lasts, got another; write it as Parquet, sorted "
+            "by person, and open that, or state a unique key of a table in a database, &key=."
         )
     return X, PartitionedTarget(X) if X.has_target else None, TablePersons(X) if X.has_persons else None
 

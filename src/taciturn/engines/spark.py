@@ -210,8 +210,8 @@ def _column_name(parameter: str, column: Any, frame: Any) -> str | None:
         (named,) = frame.select(column).columns
     if not isinstance(named, str) or named not in frame.columns:
         raise DataError(
-            f"{parameter}: expected the name of a column of the frame, got something else; keep the column in the frame "
-            "and pass its name."
+            f"{parameter}: expected the name of a column of the frame, got something else; keep the column in the "
+            "frame and pass its name."
         )
     return named
 

@@ -3,17 +3,24 @@
 Writes the page and exits with 1 if a mutant escapes, a control is flagged, a sound class is, or a replay finds a
 difference. Seeds are fixed, so that the same code gives the same page. ``--trials-factor`` multiplies the runs of the
 catalogue, for a quick look that writes nothing; mutants are caught at their stated numbers.
+
+What was found is kept in ``build/audit``, in a folder for the code that it was found with. So a killed run goes on
+where it stopped, and the audit of other code begins anew.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import math
+import os
+import pickle
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -21,15 +28,28 @@ from taciturn.audit import AuditResult, Replay, SearchResult
 from taciturn_research.attacks import ENTRIES, Entry, ExactCase, SampledCase
 from taciturn_research.attacks.random_tables import HUGE, TINY
 from taciturn_research.attacks.replays import LARGE, PERSON_REPLAYS, REPLAYS, replays_of
-from taciturn_research.attacks.run import audit_all
+from taciturn_research.attacks.run import audit_entry
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "audit.md"
+FOUND = ROOT / "build" / "audit"
+# What results depend on.
+CODE = (
+    "src",
+    "research/src/taciturn_research/attacks",
+    "tests/privacy",
+    "docs/tables/audit.py",
+    "requirements-test.lock",
+)
 EPSILON = 1.0
+# All bounds of the first table hold together.
+CONFIDENCE = 1.0 - 0.05 / len(ENTRIES)
 LEAST_TRIALS = 100
 # Pairs of neighbours for each setting of a class and each relation.
 REPEATS = 5
 REPLAY_CASES = (*REPLAYS, *PERSON_REPLAYS)
+
+T = TypeVar("T")
 
 INTRODUCTION = """\
 # Audit
@@ -171,7 +191,40 @@ def rounded_down(number: float) -> str:
     return f"{math.floor(number / step) * step:.3g}"
 
 
+# ------------------------------------------------------------------ what a killed run has found
+
+
+def digest_of_code(root: Path = ROOT) -> str:
+    """A name for the code that results depend on."""
+    digest = hashlib.sha256()
+    for place in CODE:
+        top = root / place
+        for path in [top] if top.is_file() else sorted(top.rglob("*.py")):
+            digest.update(f"{path.relative_to(root).as_posix()}\n{path.stat().st_size}\n".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def kept(folder: Path, find: Callable[..., T], place: int, *settings: Any) -> T:
+    """What ``find`` gives for a place of its table: as it was kept in the folder, or found now and kept."""
+    path = folder / f"{find.__name__}-{place}.pickle"
+    if path.exists():
+        before: T = pickle.loads(path.read_bytes())
+        return before
+    found = find(place, *settings)
+    folder.mkdir(parents=True, exist_ok=True)
+    # A run that is killed while it writes leaves no file of that name.
+    part = path.with_suffix(f".{os.getpid()}")
+    part.write_bytes(pickle.dumps(found))
+    part.replace(path)
+    return found
+
+
 # ------------------------------------------------------------------ classes
+
+
+def audited(place: int, n_jobs: int, factor: float) -> AuditResult:
+    """The audit of an entry, with more runs or fewer."""
+    return audit_entry(scaled(ENTRIES[place], factor), EPSILON, confidence=CONFIDENCE, n_jobs=n_jobs)
 
 
 def scaled(entry: Entry, factor: float) -> Entry:
@@ -273,17 +326,20 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--trials-factor", type=float, default=1.0, help="on runs; only 1 writes the page")
     options = parser.parse_args(arguments)
     wrong, classes, broken = [], [], []
-    entries = [scaled(entry, options.trials_factor) for entry in ENTRIES]
-    results = audit_all(entries, EPSILON, n_jobs=options.jobs)
-    for number, (entry, result) in enumerate(zip(entries, results, strict=True), start=1):
+    factor, jobs = options.trials_factor, options.jobs
+    folder = FOUND / f"{digest_of_code()}-{factor:g}"
+
+    def in_workers(find: Callable[[int], Any], n_places: int) -> Any:
+        return Parallel(n_jobs=jobs, return_as="generator")(delayed(kept)(folder, find, i) for i in range(n_places))
+
+    for place, entry in enumerate(ENTRIES):
+        result = kept(folder, audited, place, jobs, factor)
         classes.append(class_row(entry, result))
-        say(f"{number}/{len(ENTRIES)} {entry.name}", result.verdict, result.claimed, result.lower_bound)
+        say(f"{place + 1}/{len(ENTRIES)} {entry.name}", result.verdict, result.claimed, result.lower_bound)
         if result.verdict == "violated":
             wrong.append(f"{entry.name} is flagged")
     registry = mutants()
-    pairs = Parallel(n_jobs=options.jobs, return_as="generator")(
-        delayed(tried)(place) for place in range(len(registry.MUTANTS))
-    )
+    pairs = in_workers(tried, len(registry.MUTANTS))
     for mutant, (result, control) in zip(registry.MUTANTS, pairs, strict=True):
         broken.append(mutant_row(mutant, result, control))
         say(f"mutant: {mutant.name}", result.verdict, *registry.claim_and_finding(result))
@@ -291,7 +347,7 @@ def main(arguments: list[str]) -> int:
             wrong.append(f"the mutant {mutant.name!r} escaped")
         if registry.is_flagged(control):
             wrong.append(f"the control of the mutant {mutant.name!r} is flagged")
-    replays = Parallel(n_jobs=options.jobs)(delayed(replayed)(place) for place in range(len(REPLAY_CASES)))
+    replays = list(in_workers(replayed, len(REPLAY_CASES)))
     wrong += [str(each) for case in replays for each in case if each.differences]
     print(f"{sum(len(case) for case in replays)} replays", flush=True)
     sizes = {"rows": _listed(LARGE.rows), "columns": _listed(LARGE.columns), "tiny": TINY, "huge": HUGE}
@@ -300,7 +356,7 @@ def main(arguments: list[str]) -> int:
         MUTANTS + "\n".join(broken),
         REPLAYS_SECTION.format(**sizes) + "\n".join(replay_rows(replays)),
     )
-    if options.trials_factor == 1.0:
+    if factor == 1.0:
         PAGE.write_text("\n".join((INTRODUCTION, *(f"{table}\n" for table in tables), LIMITS)), encoding="utf-8")
     for sentence in wrong:
         print(sentence, file=sys.stderr)

@@ -25,7 +25,6 @@ from taciturn.core.errors import DataError
 from taciturn.engines import DaskSource, PartitionedSource, PartitionedTable, StreamedSource, answer_of
 from taciturn.engines.dask import connect
 from taciturn.engines.interface import ONE_PARTITION
-from taciturn.methods.descent import step_rule
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -116,7 +115,7 @@ WITH_PERSONS = (
 
 @pytest.fixture(autouse=True)
 def _few_steps(monkeypatch):
-    monkeypatch.setattr("taciturn.methods.sparse.run.step_rule", lambda time, _: step_rule(time, 5e8 / 8))
+    monkeypatch.setattr("taciturn.methods.descent.MOST_STEPS", 8)
     monkeypatch.setattr("taciturn.methods.descent.NOISELESS_STEPS", 12)
     monkeypatch.setattr("taciturn.methods.hard_threshold.plan.NOISELESS_STEPS", 12)
 

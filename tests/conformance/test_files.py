@@ -19,7 +19,6 @@ from taciturn import (
     open_table,
 )
 from taciturn.engines import DaskSource, PartitionedTable, StreamedSource
-from taciturn.methods.descent import step_rule
 from taciturn.tables import (
     Column,
     Fill,
@@ -89,7 +88,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _few_steps(monkeypatch):
-    monkeypatch.setattr("taciturn.methods.sparse.run.step_rule", lambda time, _: step_rule(time, 5e8 / 8))
+    monkeypatch.setattr("taciturn.methods.descent.MOST_STEPS", 8)
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from taciturn.data.design import Design
 from taciturn.data.records import Records
 from taciturn.engines import ArraySource, add_partitions
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
-from taciturn.methods.descent import step_rule
 from taciturn.methods.hard_threshold.plan import ThresholdSettings, plan_hard_threshold
 from taciturn.methods.hard_threshold.run import run_hard_threshold
 from taciturn.methods.schedule import Problem
@@ -84,7 +83,7 @@ FITS += [(fit_hard_threshold, name, changes) for name, changes in HARD_THRESHOLD
 
 @pytest.fixture(autouse=True)
 def _few_steps(monkeypatch):
-    monkeypatch.setattr("taciturn.methods.sparse.run.step_rule", lambda time, _: step_rule(time, 5e8 / 8))
+    monkeypatch.setattr("taciturn.methods.descent.MOST_STEPS", 8)
     monkeypatch.setattr("taciturn.methods.descent.NOISELESS_STEPS", 12)
     monkeypatch.setattr("taciturn.methods.hard_threshold.plan.NOISELESS_STEPS", 12)
 

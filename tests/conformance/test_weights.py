@@ -14,7 +14,6 @@ from taciturn import BoundedScaler, DataError, DefaultBoundsWarning, ParameterEr
 from taciturn.data.records import WEIGHTS_OF_RECORDS, Outcomes
 from taciturn.engines import PartitionedTable
 from taciturn.engines.partitions import StreamedSource
-from taciturn.methods.descent import step_rule
 
 da = pytest.importorskip("dask.array")
 
@@ -41,7 +40,7 @@ PERSONS = np.repeat([f"p{i:04d}" for i in range(N)], 3)[:N]
 
 @pytest.fixture(autouse=True)
 def _few_steps(monkeypatch):
-    monkeypatch.setattr("taciturn.methods.sparse.run.step_rule", lambda time, _: step_rule(time, 5e8 / 8))
+    monkeypatch.setattr("taciturn.methods.descent.MOST_STEPS", 8)
     # Enough of them, without noise, for a comparison to a millionth.
     monkeypatch.setattr("taciturn.methods.descent.NOISELESS_STEPS", 200)
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property, wraps
+from functools import cache, cached_property, wraps
 from itertools import pairwise
 from types import ModuleType
 from typing import Any, Protocol, Self, TypeVar, cast, overload
@@ -289,12 +289,18 @@ def add_partitions(parts: Iterable[IntArray]) -> IntArray:
     return total
 
 
+# Of these types nothing is looked at: they hold no objects.
+_LEAVES = frozenset({bool, int, float, complex, str, bytes, type(None), np.bool_, np.int64, np.float64})
+
+
 def check_task(task: Task) -> Task:
     """Refuse a task that holds a random stream, at any depth, with a TypeError."""
     pending: list[object] = [task]
     seen: set[int] = set()
     while pending:
         value = pending.pop()
+        if type(value) in _LEAVES or (type(value) is np.ndarray and value.dtype != object):
+            continue
         if isinstance(value, Stream):
             raise TypeError(f"{type(task).__name__} holds a random stream: draw noise in the driver, after the sum")
         if id(value) not in seen:
@@ -304,7 +310,7 @@ def check_task(task: Task) -> Task:
 
 
 def _contents(value: object) -> Iterable[object]:
-    """What a container or an object holds; nothing for numbers, words, classes and arrays of numbers."""
+    """What a container or an object holds; nothing for classes and arrays of numbers."""
     if isinstance(value, Mapping):
         return [*value.keys(), *value.values()]
     if isinstance(value, tuple | list | set | frozenset):
@@ -313,10 +319,15 @@ def _contents(value: object) -> Iterable[object]:
         return value.flat if value.dtype == object else ()
     if isinstance(value, type | ModuleType):
         return ()
-    names = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()) if name != "__dict__"]
-    held = [getattr(value, name) for name in names if hasattr(value, name)]
+    held = [getattr(value, name) for name in _slots(type(value)) if hasattr(value, name)]
     closure = [cell.cell_contents for cell in getattr(value, "__closure__", None) or ()]
     return [*held, *getattr(value, "__dict__", {}).values(), *closure]
+
+
+@cache
+def _slots(kind: type) -> tuple[str, ...]:
+    """The names of what objects of a class hold outside of their dictionary."""
+    return tuple(name for base in kind.__mro__ for name in getattr(base, "__slots__", ()) if name != "__dict__")
 
 
 # ---- One partition of a table becomes one block: its rows are read, judged, mapped and put in slots.

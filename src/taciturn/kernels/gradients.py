@@ -78,6 +78,34 @@ def logistic(z: float) -> float:  # pragma: no cover (compiled; its numpy versio
     return (small if z < 0.0 else 1.0) / (1.0 + small)
 
 
+_MANTISSA, _EXPONENT_OF_HALF = (1 << 52) - 1, 1022
+
+
+@compiled(error_model="numpy", inline="always")
+def logarithm(x: float) -> float:  # pragma: no cover (compiled; its numpy version below is covered)
+    """``log(x)`` of a positive normal number; the same bits as :func:`exact_logarithm`."""
+    bits = np.float64(x).view(np.int64)
+    m = np.int64((bits & _MANTISSA) | (_EXPONENT_OF_HALF << _EXPONENT_BITS)).view(np.float64)
+    below = m < _ROOT_OF_HALF
+    m = 2.0 * m if below else m
+    exponent = np.float64((bits >> _EXPONENT_BITS) - _EXPONENT_OF_HALF) - (1.0 if below else 0.0)
+    share = (m - 1.0) / (m + 1.0)
+    square = share * share
+    series = 1.0 / 23.0
+    series = series * square + 1.0 / 21.0
+    series = series * square + 1.0 / 19.0
+    series = series * square + 1.0 / 17.0
+    series = series * square + 1.0 / 15.0
+    series = series * square + 1.0 / 13.0
+    series = series * square + 1.0 / 11.0
+    series = series * square + 1.0 / 9.0
+    series = series * square + 1.0 / 7.0
+    series = series * square + 1.0 / 5.0
+    series = series * square + 1.0 / 3.0
+    series = series * square + 1.0
+    return exponent * _UPPER + (exponent * _LOWER + 2.0 * share * series)
+
+
 def exponential_numpy(x: Any) -> FloatArray:
     """The numpy version of :func:`exponential`, for arrays: the same bits."""
     return _in_pieces(_exponential, x)
@@ -393,6 +421,102 @@ def gradient_sums(
             n_added = 0
 
 
+# ---- Sums of clipped differences between the losses of several models, in one pass over 32-bit rows.
+# As above, what lies between the products and the integers is rounded record by record, with the same bits as in the
+# numpy version, :meth:`taciturn.methods.clipped_records.ClippedRecords.losses`.
+
+
+@compiled(error_model="numpy")
+def _label_losses(
+    losses: FloatArray,
+    shift: float,
+    unit: float,
+    constant: float,
+    factors: FloatArray,
+    codes: IntArray,
+    class_weights: FloatArray,
+) -> None:  # pragma: no cover (compiled)
+    """Log-losses of two classes in place of the products of their rows; zero for records with a negative code."""
+    for i in range(factors.size):
+        z = _margin(losses[i], shift, unit, constant, factors[i])
+        top = z if z > 0.0 else 0.0
+        total = exponential(0.0 - top) + exponential(z - top)
+        value = (top + logarithm(total)) - (z if codes[i] == 1 else 0.0)
+        value = value * (class_weights[1] if codes[i] == 1 else class_weights[0])
+        losses[i] = value if codes[i] >= 0 else 0.0
+
+
+@compiled(error_model="numpy")
+def _residual_losses(
+    losses: FloatArray,
+    shift: float,
+    unit: float,
+    constant: float,
+    factors: FloatArray,
+    targets: FloatArray,
+    bound: float,
+    largest: float,
+) -> None:  # pragma: no cover (compiled)
+    """Half the squared residuals in units of ``bound``, in place of products; residuals count up to ``largest``."""
+    for i in range(factors.size):
+        residual = abs(_margin(losses[i], shift, unit, constant, factors[i]) - targets[i]) / bound
+        residual = residual if residual < largest else largest
+        losses[i] = 0.5 * (residual * residual)
+
+
+@compiled(error_model="numpy", nogil=True)
+def excess_loss_sums(
+    X: Int32Array,
+    start: int,
+    stop: int,
+    vectors: FloatArray,
+    shifts: FloatArray,
+    units: FloatArray,
+    constants: FloatArray,
+    factors: FloatArray,
+    targets: FloatArray,
+    codes: IntArray,
+    class_weights: FloatArray,
+    weights: FloatArray,
+    rule: FloatArray,
+    room: FloatArray,
+    out: IntArray,
+) -> None:  # pragma: no cover (compiled)
+    """Add the differences from the losses of the first model, one sum for each of the others, to ``out``.
+
+    The rows of ``vectors`` are the models' weights, and ``rule`` holds what residuals are divided by, how large they
+    may be, what differences are clipped to and what they are multiplied with before they are rounded. There are
+    ``codes`` for labels alone, and ``weights`` of records where they have any.
+    """
+    bound, largest, clip, unit = rule
+    base, losses = room[0], room[1]
+    labelled, step = codes.size > 0, base.size
+    for first in range(start, stop, step):
+        last = min(first + step, stop)
+        few = factors[first:last]
+        for m in range(vectors.shape[0]):
+            found = base if m == 0 else losses
+            _products(X, first, last, vectors[m], found)
+            if labelled:
+                _label_losses(found, shifts[m], units[m], constants[m], few, codes[first:last], class_weights)
+            else:
+                _residual_losses(found, shifts[m], units[m], constants[m], few, targets[first:last], bound, largest)
+            if weights.size:
+                for i in range(last - first):
+                    found[i] *= weights[first + i]
+            if m == 0:
+                continue
+            total = 0
+            for i in range(last - first):
+                excess = losses[i] - base[i]
+                # Of two losses beyond all doubles neither is more.
+                excess = excess if excess == excess else 0.0
+                excess = excess if excess < clip else clip
+                excess = excess if excess > -clip else -clip
+                total += np.int64(np.rint(excess * unit))
+            out[m - 1] += total
+
+
 @compiled(error_model="numpy")
 def _weigh_classes(
     weights: FloatArray,
@@ -517,3 +641,8 @@ def warm_up_gradients(*, sparse: bool, several_classes: bool) -> None:
         out = np.zeros(2, dtype=np.int64)
         numbers = DerivativeCurve("logistic").numbers
         gradient_sums(X, 0, 1, row, 0.0, 1.0, 0.0, one, one, one, row, 1, numbers, row, 1, row + 0.0, np.zeros(2), out)
+        no_codes = np.zeros(0, dtype=np.int64)
+        excess_loss_sums(
+            X, 0, 1, np.zeros((2, 1)), np.zeros(2), np.ones(2), np.zeros(2), one, row, no_codes, one, row[:0],
+            np.ones(4), np.zeros((2, 1)), out[:1],
+        )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -28,6 +28,7 @@ from taciturn.engines.interface import Block
 from taciturn.kernels import gradients
 from taciturn.kernels.gradients import (
     DerivativeCurve,
+    excess_loss_sums,
     gradient_sums,
     log_sum_exp,
     rows_at_once,
@@ -201,6 +202,13 @@ def compiled_weights(
     return weights[:, None]
 
 
+def excess_integers(losses: FloatArray, base: FloatArray, clip: float, unit: float) -> IntArray:
+    """Differences of losses record by record, clipped, times ``unit`` and rounded."""
+    # Of two losses beyond all doubles neither is more.
+    excess = np.nan_to_num(losses - base)
+    return np.rint(np.clip(excess, -clip, clip) * unit).astype(np.int64)
+
+
 def warm_up(*, sparse: bool, n_classes: int | None) -> None:
     """Compile what sums of clipped gradients call; ``n_classes`` is 0 for a regression, None where it is not known."""
     if n_classes is None or n_classes > 2:
@@ -227,6 +235,8 @@ _ROOM = 1.0 - 2.0**-28
 _LARGEST_MARGIN = 2.0**24
 # No bound: that of one row, times this, no weights reach.
 _BOUNDLESS = 2.0**64
+# Rows whose losses are looked at at once.
+_MOST_ROWS = 128
 # Squared residuals count up to this many residual clips.
 _LARGEST_RESIDUAL = 2.0
 # Derivatives in several margins and the margins themselves are integers in these units before they are scaled.
@@ -538,6 +548,39 @@ class ClippedRecords:
         values = log_sum_exp(margins) - margins[np.arange(codes.size), codes]
         values *= self.clipping.loss.class_weights(margins.shape[1])[codes]
         return np.where(self._codes < 0, 0.0, values)
+
+    def excess_loss_sums(
+        self, models: Sequence[FloatArray], reference: FloatArray, clip: float, unit: float
+    ) -> IntArray:
+        """Sums of differences from the losses of a reference, clipped, times ``unit`` and rounded; one per model.
+
+        Rows are records here. Compiled loops, if there are, give the same integers.
+        """
+        loss = self.clipping.loss
+        if self.design.is_sparse or loss.log_link or self.clipping.n_outputs > 1:
+            base = self.losses(reference)
+            return np.array(
+                [excess_integers(self.losses(model), base, clip, unit).sum() for model in models], dtype=np.int64
+            )
+        at = [self._on_lattice(coefficients) for coefficients in (reference, *models)]
+        vectors = np.concatenate([each.integers for each in at])
+        shifts, units, constants = np.array([(each.shifts[0], each.unit, each.constants[0]) for each in at]).T
+        class_weights = loss.class_weights(2) if loss.labelled else np.ones(2)
+        weights = np.zeros(0) if self._weights is None else self._weights
+        rule = np.array([self.clipping.derivative_bound, _LARGEST_RESIDUAL, clip, unit])
+        rows, targets = self.design.compact(), self._target.astype(np.float64, copy=False)
+        step = rows_at_once(rows.shape[1], _MOST_ROWS)
+
+        def part(start: int, stop: int) -> IntArray:
+            out = np.zeros(len(models), dtype=np.int64)
+            excess_loss_sums(
+                rows, start, stop, vectors, np.ascontiguousarray(shifts), np.ascontiguousarray(units),
+                np.ascontiguousarray(constants), self._factors, targets, self._codes, class_weights, weights, rule,
+                np.empty((2, step)), out,
+            )  # fmt: skip
+            return out
+
+        return add_shares(part, rows.shape[0], rows.shape[1] * len(at))
 
     def curvature_terms(self, direction: FloatArray) -> FloatArray:
         """Per record the squared margin of a unit direction over its bound: numbers in [0, 1]."""

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 from threadpoolctl import ThreadpoolController
 
 from taciturn.core.rng import Stream
@@ -56,11 +57,15 @@ _FEWER, _MORE, _MOST_OF_LABELS = 1.5, 0.85, 40.0
 _USUAL_OF_LABELS, _USUAL_OF_NUMBERS = 2.0, 0.5
 # As many directions as these have weights of the typical size, whatever the others show.
 _USUAL_DIRECTIONS = 3.0
-# Steps are at least so many, as curvature changes on the way.
-_LEAST_STEPS = 8
-# Entries that all steps with the same clips read together.
-_MOST_ENTRIES = 5e8
-_MOST_MOMENTUM = 0.9
+# Steps are at least so many, as curvature changes on the way; so many where tables are large, and the last number
+# where they are very large.
+_LEAST_STEPS, _STEPS_OF_LARGE, _STEPS_OF_LARGEST = 8, 40, 24
+# Entries that all steps with the same clips read together: with more of them steps are limited, first to those of
+# large tables, then further.
+_MANY_ENTRIES, _MOST_ENTRIES = 1.2e8, 5e8
+_MOST_MOMENTUM, _MOST_ALONG = 0.9, 0.98
+# Curvature falls on the way to a share of what is expected, where labels are nearly certain.
+_LATE_CURVATURE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,16 +134,50 @@ class StepRule:
     step: float
     momentum: float
 
+    def momentum_along(self, curvatures: FloatArray) -> FloatArray:
+        r"""Momentum by direction, of which one over ``curvatures`` is the longest step: none where steps are that long.
 
-def step_rule(time: float, n_entries: float) -> StepRule:
-    """Steps for a time over the largest curvature, infinite without privacy; fewer if each reads very many entries."""
+        With a step of a share r of it, :math:`(1 - \sqrt r)^2` converges fastest (Polyak 1964); more of it would only
+        make noise and clipped gradients echo. Directions of little curvature get all of it.
+        """
+        share = np.minimum(_LATE_CURVATURE * self.step * curvatures, 1.0)
+        return np.minimum(np.square(1.0 - np.sqrt(share)), self.momentum)
+
+
+def step_rule(time: float, n_entries: float | None) -> StepRule:
+    """Steps for a time over the largest curvature, infinite without privacy; fewer if each reads very many entries.
+
+    Fewer steps have momentum. Where curvature is known along directions (``n_entries`` is not None), it is so large
+    that the mean of the second half of the steps comes as far as without.
+    """
     if math.isinf(time):
         return StepRule(NOISELESS_STEPS, 1.0, _MOST_MOMENTUM)
-    most = min(max(_MOST_ENTRIES / n_entries, _LEAST_STEPS), MOST_STEPS)
+    most = float(MOST_STEPS)
+    if n_entries is not None:
+        limit = max(_MANY_ENTRIES / n_entries, min(_MOST_ENTRIES / n_entries, _STEPS_OF_LARGE), _STEPS_OF_LARGEST)
+        most = min(limit, most)
     n_steps = round(min(max(math.ceil(time), _LEAST_STEPS), most))
     if time <= n_steps:
         return StepRule(n_steps, time / n_steps, 0.0)
-    return StepRule(n_steps, 1.0, min(1.0 - n_steps / time, _MOST_MOMENTUM))
+    if n_entries is None:
+        return StepRule(n_steps, 1.0, min(1.0 - n_steps / time, _MOST_MOMENTUM))
+    return StepRule(n_steps, 1.0, _momentum_for(time, n_steps))
+
+
+def _momentum_for(time: float, n_steps: int) -> float:
+    """The momentum with which the mean of the second half of the steps reaches a share of the way like ``time`` steps.
+
+    Under a constant gradient, of which steps without momentum go as far as their number.
+    """
+    numbers = np.arange(1, n_steps + 1)
+    second = slice((n_steps - 1) // 2, None)
+    plain = float(numbers[second].mean())
+
+    def excess(momentum: float) -> float:
+        ways = np.cumsum((1.0 - momentum**numbers) / (1.0 - momentum))
+        return float(ways[second].mean()) / plain * n_steps - time
+
+    return float(brentq(excess, 0.0, _MOST_ALONG)) if excess(_MOST_ALONG) > 0.0 else _MOST_ALONG
 
 
 # ---- How many threads matrix products and compiled sums get.
@@ -242,9 +281,12 @@ class LinearDescent:
     directions: FloatArray | None = None
 
     def noise(
-        self, steps: Sequence[float], momentum: float, deviation: float, before: WeightNoise | None
+        self, steps: Sequence[float], momentum: float | FloatArray, deviation: float, before: WeightNoise | None
     ) -> WeightNoise:
-        """The law after so many steps with noise of a deviation on each coordinate, given that of their start."""
+        """The law after so many steps with noise of a deviation on each coordinate, given that of their start.
+
+        Momentum is that of all directions, or one number for each.
+        """
         kept, added = propagate(steps, momentum, self.scales, self.curvatures)
         variances = deviation**2 * added
         if before is not None:
@@ -253,7 +295,7 @@ class LinearDescent:
 
 
 def propagate(
-    steps: Sequence[float], momentum: float, scales: FloatArray, curvatures: FloatArray
+    steps: Sequence[float], momentum: float | FloatArray, scales: FloatArray, curvatures: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Per direction, what the mean of a linear descent's second half keeps of its start, and of noise of variance 1."""
     n_steps = len(steps)
@@ -418,10 +460,10 @@ class GradientDescent:
     r"""The iteration, given the noise on sums, how long steps are and what iterates are projected on.
 
     The gradient is ``unit`` times the sums, and ``noise`` is None for none. ``step`` is :math:`\eta`,
-    ``constraint`` :math:`\Pi` and ``momentum`` :math:`\beta`, in [0, 1). ``average`` returns the mean of the second
-    half of the iterates rather than the last one. ``metric`` multiplies gradients: the inverse of a preconditioner,
-    None for none. ``top_k`` is for peeling: it chooses the columns with the largest proposals, and only their sums
-    and the intercept's are released; None releases all.
+    ``constraint`` :math:`\Pi` and ``momentum`` :math:`\beta`, in [0, 1), or a symmetric matrix with eigenvalues there.
+    ``average`` returns the mean of the second half of the iterates rather than the last one. ``metric`` multiplies
+    gradients: the inverse of a preconditioner, None for none. ``top_k`` is for peeling: it chooses the columns with the
+    largest proposals, and only their sums and the intercept's are released; None releases all.
     """
 
     n_steps: int
@@ -429,7 +471,7 @@ class GradientDescent:
     noise: RoundedGaussian | None
     step: float | CurvatureStep | ShrinkingStep
     constraint: Constraint
-    momentum: float = 0.0
+    momentum: float | FloatArray = 0.0
     average: bool = False
     metric: FloatArray | None = None
     top_k: GumbelTopK | None = None
@@ -462,7 +504,10 @@ class GradientDescent:
             if watch is not None:
                 watch(step)
             move = -step * (here.gradient if self.metric is None else here.gradient @ self.metric)
-            velocity = self.momentum * velocity + move if self.momentum else move
+            if isinstance(self.momentum, np.ndarray):
+                velocity = velocity @ self.momentum + move
+            else:
+                velocity = self.momentum * velocity + move if self.momentum else move
             current, before = self.constraint.project(current + velocity, known), here
             if self.average and 2 * t >= self.n_steps - 1:
                 n_averaged += 1

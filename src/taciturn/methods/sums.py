@@ -13,7 +13,7 @@ from taciturn.data.design import map_entries
 from taciturn.engines.interface import Block, Source
 from taciturn.kernels.gradients import exponential_numpy, softmax_numpy
 from taciturn.losses import Loss
-from taciturn.methods.clipped_records import ClippedRecords, Clipping, row_norms
+from taciturn.methods.clipped_records import ClippedRecords, Clipping, excess_integers, row_norms
 from taciturn.privacy.mechanisms import cumulative_counts
 
 # ---- Sums over records as tasks: what a fit asks of a source.
@@ -135,10 +135,10 @@ class ExcessLossSums(ClippedSum):
     def __call__(self, block: Block) -> IntArray:
         """The sum over the records of a block."""
         records = self.clipping.records(block)
+        if block.persons is None:
+            return records.excess_loss_sums(self.models, self.reference, self.clip, self.unit)
         base = records.losses(self.reference)
-        # Of two losses beyond all doubles neither is more.
-        excesses = (np.nan_to_num(records.losses(model) - base) for model in self.models)
-        terms = (np.rint(np.clip(excess, -self.clip, self.clip) * self.unit).astype(np.int64) for excess in excesses)
+        terms = (excess_integers(records.losses(model), base, self.clip, self.unit) for model in self.models)
         return np.array([block.by_record(each).sum() for each in terms], dtype=np.int64)
 
 

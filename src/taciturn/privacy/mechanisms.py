@@ -1273,6 +1273,9 @@ def cumulative_counts(values: NumberArray, grid: tuple[float, ...], weights: Int
 
     Each counts once, or as its weight says: sums of weights stay below 2**53, where doubles are exact.
     """
+    if weights is None:
+        # Faster than looking each value up; NaN comes last, beyond every point.
+        return np.append(np.searchsorted(np.sort(values), np.asarray(grid), side="right"), values.size).astype(np.int64)
     bins = np.searchsorted(np.asarray(grid), values, side="left")
     counts = np.bincount(bins, weights, minlength=len(grid) + 1)
     return np.cumsum(counts.astype(np.int64))

@@ -89,6 +89,26 @@ def test_twins_are_equal_to_the_bit(kind, joint):
     assert all(agree(open_records(kind, 0, joint=joint)))
 
 
+def excess_in_numpy(records, models, reference, clip, unit):
+    base = records.losses(reference)
+    return [clipped_records.excess_integers(records.losses(model), base, clip, unit).sum() for model in models]
+
+
+@pytest.mark.parametrize("kind", ["huber", "squared", "logistic"])
+def test_sums_of_excess_losses_are_those_of_numpy_to_the_bit(kind):
+    for n_features in (0, 1, 5, 67):
+        for measured in (False, True):
+            records = open_records(kind, n_features, measured=measured)
+            for reference in some_coefficients(records):
+                models = some_coefficients(records)
+                for clip, unit in ((0.5, 2000.0), (1e-3, 2.0**40), (1e9, 1e6)):
+                    expected = excess_in_numpy(records, models, reference, clip, unit)
+                    assert records.excess_loss_sums(models, reference, clip, unit).tolist() == expected
+                    # A unit in the last place of the clip, where differences reach it, is no rounding.
+                    broken = excess_in_numpy(records, models, reference, 1.1 * clip, unit)
+                    assert clip > 1.0 or broken != expected
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_threads_and_steps_do_not_show(monkeypatch, kind):
     whole = [open_records(kind, 7, joint=True).sums(w) for w in some_coefficients(open_records(kind, 7))]

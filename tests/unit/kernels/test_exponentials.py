@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from taciturn.kernels import gradients
-from taciturn.kernels.gradients import exponential_numpy, log_sum_exp, logistic_numpy, softmax_numpy
+from taciturn.kernels.gradients import exact_logarithm, exponential_numpy, log_sum_exp, logistic_numpy, softmax_numpy
 
 rng = np.random.default_rng(0)
 HALVINGS = np.log(2.0) * np.arange(0.0, 1020.0, 0.5)
@@ -101,6 +101,15 @@ def test_the_compiled_twin_has_the_same_bits(name):
     assert same_bits([kernel(float(each)) for each in few], twin(few))
     for shift in (1, 2, 3):
         assert same_bits(apply(x[shift:])[:1000], in_vectors[shift : shift + 1000])
+
+
+def test_the_compiled_logarithm_has_the_same_bits():
+    x = np.concatenate((rng.uniform(1.0, 2.0, 300_000), np.exp(rng.uniform(-700.0, 700.0, 300_000)), [1.0, 2.0, 0.5]))
+    found = over_arrays(gradients.logarithm)(x)
+    assert same_bits(found, exact_logarithm(x))
+    assert same_bits([gradients.logarithm(float(each)) for each in x[:200]], found[:200])
+    assert np.allclose(found, np.log(x), rtol=2.0**-50, atol=2.0**-52)
+    assert not same_bits(found, np.log(x))
 
 
 def _fuses():

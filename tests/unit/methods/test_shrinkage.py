@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from taciturn import SparseRegressor
 from taciturn.core.validation import FloatArray
 from taciturn.methods.descent import LinearDescent, WeightNoise, propagate
+from taciturn.methods.sparse.plan import TUNING
 from taciturn.methods.sparse.run import posterior_means
 
 STEPS = (0.3, 0.3, 0.25, 0.2, 0.2, 0.2, 0.2)
@@ -89,6 +92,18 @@ def test_means_are_odd_and_monotone() -> None:
     assert means == pytest.approx(-means[:, ::-1])
     assert np.all(np.diff(means[0]) > 0.0)
     assert np.all(np.abs(means) <= np.abs(values))
+
+
+def test_many_values_are_shrunk_as_few_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted in bins or each by itself: the same means but for a thousandth of the noise."""
+    rng = np.random.default_rng(4)
+    values = np.concatenate((rng.standard_normal(6000), 8.0 * rng.standard_normal(300)))[None, :]
+    binned = posterior_means(values, 1.0)
+    monkeypatch.setattr("taciturn.methods.sparse.run.TUNING", replace(TUNING, most_unbinned=10_000))
+    exact = posterior_means(values, 1.0)
+    assert np.abs(binned - exact).max() < 1e-3
+    monkeypatch.setattr("taciturn.methods.sparse.run.TUNING", replace(TUNING, prior_bins=16))
+    assert np.abs(posterior_means(values, 1.0) - exact).max() > 1e-2
 
 
 def fitted(n_rows: int, n_features: int) -> tuple[SparseRegressor, FloatArray]:

@@ -30,9 +30,15 @@ class ColumnCounts:
         weights = None if block.persons is None else block.persons.weights
         counts = []
         for j, grid in enumerate(self.grids):
-            there = ~np.isnan(X[:, j])
-            weighed = None if weights is None else weights[there]
-            counts += [cumulative_counts(values, grid, weighed) for values in (X[there, j], -X[there, j])]
+            if weights is None:
+                # Grids are symmetric. Both counts follow from one sorted column, at whose end NaN is.
+                values, points = np.sort(X[:, j]), np.asarray(grid)
+                there = int(np.searchsorted(values, np.nan))
+                counts += [_append(np.searchsorted(values, points, side="right"), there)]
+                counts += [_append(there - np.searchsorted(values, -points, side="left"), there)]
+                continue
+            known = ~np.isnan(X[:, j])
+            counts += [cumulative_counts(values, grid, weights[known]) for values in (X[known, j], -X[known, j])]
         return np.concatenate(counts)
 
     def split(self, total: IntArray) -> list[tuple[IntArray, IntArray]]:
@@ -40,6 +46,10 @@ class ColumnCounts:
         sizes = [len(grid) + 1 for grid in self.grids for _ in range(2)]
         parts = np.split(total, np.cumsum(sizes)[:-1])
         return list(zip(parts[::2], parts[1::2], strict=True))
+
+
+def _append(counts: IntArray, total: int) -> IntArray:
+    return np.append(counts, total).astype(np.int64, copy=False)
 
 
 def release_bounds(plan: BoundsPlan, source: Source, stream: Stream) -> tuple[FloatArray, FloatArray]:

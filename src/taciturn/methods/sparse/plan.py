@@ -133,8 +133,10 @@ class _Tuning:
     shrinkage_clip: float = 0.5
     # What shrunk weights have to gain per record, in units of losses: in doubt those that were fitted stay.
     least_gain: float = 0.004
-    # Steps of expectation maximisation that fit the prior.
+    # Steps of expectation maximisation that fit the prior; more values than these are counted in so many bins.
     prior_steps: int = 60
+    most_unbinned: int = 4096
+    prior_bins: int = 2048
 
     # ---- recalibration: share of the budget
     recalibration_share: float = 0.05
@@ -179,6 +181,8 @@ class _Tuning:
     least_mean_curvature: float = 0.2
     least_margin_bins: int = 12
     most_margin_bins: int = 40
+    # A bin holds other numbers of records than its neighbours beyond this many deviations of the noise.
+    clear_bin: float = 3.0
 
     # ---- releases before the descents: shares of the budget
     norm_share: float = 0.02

@@ -268,7 +268,7 @@ class Descent:
         p, rule, bound = d + plan.problem.intercept, path.rule, path.bound
         # Tables that are too wide for a Gram matrix are mostly sparse.
         known = path.curvature.directions is not None
-        n_entries = plan.problem.n_records * p / part if known else 1.0
+        n_entries = plan.problem.n_records * p / part if known else None
         steps = step_rule(part * path.time * path.curvature.largest, n_entries)
         most = plan.loss_at(1.0, model.unit).lipschitz(math.inf) if plan.log_link else math.inf
         derivative_bound = min(self._largest_derivative(rule, model.size), most)
@@ -286,13 +286,18 @@ class Descent:
         strength = rule.damping * deviation / math.sqrt(steps.n_steps) * bound / path.size
         damping = path.curvature.damping(strength, rule.typical * path.size / bound, p - d)
         metric, scales = path.curvature.metric(damping)
+        momentum: float | FloatArray = steps.momentum
+        momenta, directions = momentum, path.curvature.directions
+        if directions is not None and self.releases.private and steps.momentum:
+            momenta = steps.momentum_along(scales * path.curvature.expected)
+            momentum = (directions * momenta) @ directions.T
         descent = GradientDescent(
             n_steps=steps.n_steps,
             unit=unit,
             noise=noise,
             step=steps.step if known else self._step(steps.step / path.curvature.largest, p),
             constraint=Constraint(d),
-            momentum=steps.momentum,
+            momentum=momentum,
             average=self.releases.private,
             metric=metric,
             damping=damping if strength > 0.0 else None,
@@ -308,7 +313,7 @@ class Descent:
         if noise is not None and plan.strategy.method == "dense":
             curvatures = path.curvature.expected + damping.at(weights)
             law = LinearDescent(scales, curvatures, path.curvature.directions).noise(
-                lengths, steps.momentum, deviation, model.noise
+                lengths, momenta, deviation, model.noise
             )
         return replace(
             model,
@@ -621,25 +626,40 @@ def posterior_means(values: FloatArray, deviation: float) -> FloatArray:
     """What values with normal errors of a deviation are expected to be, under a prior that is fitted to all of them.
 
     The prior is a mixture of normal laws around zero, of widths from zero to the largest value in powers of two, and
-    its shares are those of maximum likelihood with one more zero observed.
+    its shares are those of maximum likelihood with one more zero observed. Many values are counted by their size in
+    bins, and the factors of their means interpolated between the centres of these.
     """
-    ratios = values / deviation
-    largest = max(float(np.abs(ratios).max()), 2.0)
+    sizes = np.abs(values / deviation)
+    largest = max(float(sizes.max()), 2.0)
     widths = np.append(0.0, 2.0 ** np.arange(-1.0, math.ceil(math.log2(largest)) + 1.0))
+    if sizes.size <= TUNING.most_unbinned:
+        return values * _shrinking_factors(sizes.ravel(), np.ones(sizes.size), widths).reshape(sizes.shape)
+    # Bins are equal in the root of the size, and so narrow near zero, where most values are.
+    scale = (TUNING.prior_bins - 1) / math.sqrt(largest)
+    places = np.rint(np.sqrt(sizes.ravel()) * scale).astype(np.int64)
+    counts = np.bincount(np.minimum(places, TUNING.prior_bins - 1), minlength=TUNING.prior_bins).astype(np.float64)
+    centres = np.square(np.arange(TUNING.prior_bins) / scale)
+    factors = _shrinking_factors(centres, counts, widths)
+    means: FloatArray = values * np.interp(sizes, centres, factors)
+    return means
+
+
+def _shrinking_factors(sizes: FloatArray, counts: FloatArray, widths: FloatArray) -> FloatArray:
+    """By what values of these sizes, in deviations, are multiplied to become their means; each is there so often."""
     totals = 1.0 + np.square(widths)
-    logarithms = -0.5 * (np.square(ratios)[..., None] / totals + np.log(totals))
+    logarithms = -0.5 * (np.square(sizes)[:, None] / totals + np.log(totals))
     likelihoods = np.exp(logarithms - logarithms.max(axis=-1, keepdims=True))
     shares = np.full(widths.size, 1.0 / widths.size)
     for _ in range(TUNING.prior_steps):
         parts = shares * likelihoods
         parts /= parts.sum(axis=-1, keepdims=True)
-        shares = parts.reshape(-1, widths.size).sum(axis=0)
+        shares = (counts[:, None] * parts).sum(axis=0)
         shares[0] += 1.0
         shares /= shares.sum()
     parts = shares * likelihoods
     parts /= parts.sum(axis=-1, keepdims=True)
-    means: FloatArray = values * (parts @ (np.square(widths) / totals))
-    return means
+    factors: FloatArray = parts @ (np.square(widths) / totals)
+    return factors
 
 
 # ---- Slope and constant of a fitted model, recalibrated privately.
@@ -829,10 +849,13 @@ class _Step:
         # Records of a class count by its weight, and so does the noise on their numbers.
         of_labels = plan.loss_at(1.0).class_weights(2)
         counts, noise = counts * of_labels[:, None], np.square(deviation * of_labels)
-        # A bin's own noise must not weigh it: its neighbours tell how many records there are.
+        # A bin's own noise must not weigh it: its neighbours tell how many records there are, unless it clearly differs
+        # from them, as the outer bins and that of rows of zeros do.
         sums = counts.sum(axis=0)
         padded = np.concatenate((sums[1:2], sums, sums[-2:-1]))
-        totals = np.maximum(0.5 * (padded[:-2] + padded[2:]), 0.0)
+        totals = 0.5 * (padded[:-2] + padded[2:])
+        differs = np.abs(sums - totals) > TUNING.clear_bin * math.sqrt(1.5 * float(noise.sum()))
+        totals = np.maximum(np.where(differs, sums, totals), 0.0)
         totals *= n_rows * float(of_labels.mean()) / max(float(totals.sum()), 1.0)
         deviations = np.linspace(-TUNING.prior_reach, TUNING.prior_reach, TUNING.prior_points)
         slopes = expected_slope(n_rows * mu / self.clipping.width) * np.exp(TUNING.label_slope_prior * deviations)
@@ -841,7 +864,9 @@ class _Step:
         # Numbers of records of bins are profiled out: counts tell of rates in one direction alone.
         residuals = counts[1] * (1.0 - rates) - counts[0] * rates
         variances = noise[1] * np.square(1.0 - rates) + noise[0] * np.square(rates) + totals * rates * (1.0 - rates)
-        losses = (np.square(residuals) / (variances + 1e-9)).sum(axis=-1)
+        variances += 1e-9
+        # Variances depend on the parameters: without their logarithms large ones would be preferred.
+        losses = (np.square(residuals) / variances + np.log(variances)).sum(axis=-1)
         losses += np.square(deviations)[:, None] + np.square(deviations)
         weights = np.exp(-0.5 * (losses - losses.min()))
         weights /= weights.sum()

@@ -1,0 +1,63 @@
+"""Large tables are fitted in few steps, and as well as in many: more rows never give a worse model."""
+
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+
+from taciturn import SparseClassifier
+from taciturn.methods import descent
+
+N, D = 60_000, 20
+
+
+@cache
+def table(n):
+    """Labels that depend on directions of second moments from 1 to 1/400, and their log-loss by maximum likelihood."""
+    rng = np.random.default_rng(0)
+    mixed = np.linalg.qr(rng.normal(size=(D, D)))[0] * np.geomspace(1.0, 0.05, D)
+    X = np.clip(rng.normal(size=(n, D)) @ mixed.T, -1.0, 1.0)
+    weights = 0.6 * rng.normal(size=D) @ np.linalg.pinv(mixed)
+    y = (rng.logistic(size=n) < X @ weights).astype(int)
+    return X, y, log_loss(y, LogisticRegression(C=1e6, max_iter=2000).fit(X, y).predict_proba(X))
+
+
+def excess(n, epsilon=8.0, seeds=3):
+    """The mean log-loss above that of maximum likelihood."""
+    X, y, best = table(n)
+    parameters = {"epsilon": epsilon, "x_bound": 1.0, "classes": (0, 1), "n_nonzero": "all"}
+    fits = (SparseClassifier(random_state=seed, **parameters).fit(X, y) for seed in range(seeds))
+    return float(np.mean([log_loss(y, fit.predict_proba(X)) - best for fit in fits]))
+
+
+@pytest.fixture
+def fewest_steps(monkeypatch):
+    """As many steps as the largest tables have."""
+    monkeypatch.setattr(descent, "MOST_STEPS", descent._STEPS_OF_LARGEST)
+
+
+def test_few_steps_fit_a_large_table_as_well_as_many(monkeypatch, request):
+    many = excess(N)
+    request.getfixturevalue("fewest_steps")
+    few = excess(N)
+    assert few < 3.0 * many
+    # The same momentum in all directions, and no more of it than up to 0.9, leaves the flat ones behind.
+    monkeypatch.setattr(descent, "_momentum_for", lambda time, n_steps: min(1.0 - n_steps / time, 0.9))
+    monkeypatch.setattr(descent.StepRule, "momentum_along", lambda self, c: np.full(c.shape, self.momentum))
+    assert excess(N) > 2.0 * few
+
+
+@pytest.mark.slow
+def test_more_rows_never_give_a_worse_model(monkeypatch):
+    """Steps are limited by the entries of a table as those of tables fifty times as large are."""
+    monkeypatch.setattr(descent, "_MANY_ENTRIES", descent._MANY_ENTRIES / 50.0)
+    monkeypatch.setattr(descent, "_MOST_ENTRIES", descent._MOST_ENTRIES / 50.0)
+    found = [excess(n) for n in (4000, 12_000, 36_000, 108_000)]
+    assert all(more < fewer for fewer, more in pairwise(found)), found
+    steps = [
+        SparseClassifier(x_bound=1.0, classes=(0, 1), n_nonzero="all").fit(*table(n)[:2]).n_iter_ for n in (4000, N)
+    ]
+    assert steps == [descent._STEPS_OF_LARGE, descent._STEPS_OF_LARGEST]

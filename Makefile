@@ -147,8 +147,9 @@ sbom: $(RELEASE) ## Build as above, and write what the wheel needs to dist/ as C
 release-check: $(RELEASE) ## Everything that a release needs but the tests; says what is left to run
 	$(BIN)/python -m tools.release_check
 
-bench: $(DEV) ## Ratios to named baselines, measured in one run
+bench: $(DEV) $(ENGINES)/.core ## Ratios to named baselines, measured in one run
 	$(BIN)/python -m taciturn_research.benchmarks
+	$(ENGINES)/$(SCRIPTS)/python -m taciturn_research.benchmarks engines
 
 reproduce: $(DEV) ## Tables and figures of the papers, quickly; FULL=1 for the papers' numbers of trials
 	$(BIN)/taciturn reproduce all --jobs 2 $(if $(FULL),,--quick) $(if $(DATA),--data $(DATA))

@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -50,7 +51,7 @@ SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.ui.showConsoleProgress": "false",
-    "spark.executorEnv.PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent)]),
+    "spark.executorEnv.PYTHONPATH": os.pathsep.join(map(str, (HERE, HERE.parent, HERE.parent / "contract"))),
 }
 
 
@@ -152,6 +153,32 @@ def test_the_same_check_rejects_broken_engines(spark, monkeypatch, broken):
     monkeypatch.setattr("taciturn.engines.spark.SparkSource", broken)
     with pytest.raises(AssertionError):
         check_same_model("two-phase", framed)
+
+
+@pytest.mark.parametrize("n_partitions", [1, 4, 120])
+def test_sums_are_exact_on_any_partitioning(spark, monkeypatch, n_partitions):
+    """What every source promises, with more partitions than rows at last."""
+    monkeypatch.syspath_prepend(HERE.parent / "contract")
+    import test_sources
+
+    monkeypatch.setattr(test_sources, "PARTITIONS", (n_partitions,))
+    test_sources.check_exact_sums(test_sources.in_partitions(SparkSource))
+    first = np.random.default_rng(1).random(test_sources.N_ROWS) < 0.4
+    task = test_sources.ColumnSums(None)
+    expected = [half.total(task) for half in test_sources.in_memory(*test_sources.tables(), 1).divide(first)]
+    halves = test_sources.in_partitions(SparkSource)(*test_sources.tables(), n_partitions).divide(first)
+    np.testing.assert_array_equal([half.total(task) for half in halves], expected)
+
+
+def test_the_example_of_the_page_prints_what_it_says(spark, capsys):
+    """Examples are run where Spark is not installed; this one is not among them."""
+    page = (HERE.parents[1] / "docs" / "engines.md").read_text(encoding="utf-8")
+    (code, text), *_ = [
+        found for found in re.findall(r"^```py\n(.*?)^```\n\n```text\n(.*?)^```\n", page, re.DOTALL | re.MULTILINE)
+        if "pyspark" in found[0]
+    ]  # fmt: skip
+    exec(compile(code, "example", "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out == text
 
 
 def test_a_sum_is_one_job(spark):

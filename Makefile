@@ -26,15 +26,19 @@ DEV     := $(VENV)/.dev
 RELEASE := $(VENV)/.release
 
 EXAMPLES := build/examples
+ENGINES  := build/engines
 OLDEST   := build/oldest
 NEWEST   := build/newest
 LOCKING  := build/lock
 REPORT   := build/demo/model/report.html
 
+# Engines that make test does without: they take minutes to install and to start.
+ENGINE_EXTRAS := spark,sql
+
 # Data sets for make reproduce, where they are.
 DATA ?= $(wildcard ../shared/data)
 
-.PHONY: help demo test test-slow test-r test-oldest test-newest lock lint examples lessons site docs wheel sbom \
+.PHONY: help demo test test-slow test-engines test-r test-oldest test-newest lock lint examples lessons site docs wheel sbom \
         release-check bench reproduce arena arena-other comparisons coverage audit ci-tools clean
 .DEFAULT_GOAL := help
 
@@ -60,11 +64,19 @@ demo: $(CORE) ## Install, then run every step from a table to a report on a publ
 	@rm -rf build/demo
 	@$(BIN)/taciturn demo --output build/demo
 
-test: $(DEV) ## Every test that is not marked slow
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist worksteal
+test: $(DEV) ## Every test that is not marked slow, on what the dev extra installs
+	$(BIN)/python -m pytest -m "not slow and not engines" -n 2 --dist worksteal
 
 test-slow: $(DEV) ## The tests that take minutes
-	$(BIN)/python -m pytest -m slow -n 2 --dist worksteal
+	$(BIN)/python -m pytest -m "slow and not engines" -n 2 --dist worksteal
+
+$(ENGINES)/.core: pyproject.toml research/pyproject.toml $(LOCK)
+	$(PYTHON) -m venv $(ENGINES)
+	$(ENGINES)/$(SCRIPTS)/python $(INSTALL) --editable '.[dev,$(ENGINE_EXTRAS)]' --editable research
+	@touch $@
+
+test-engines: $(ENGINES)/.core ## The tests that need Spark or a database server, in an environment of their own
+	$(ENGINES)/$(SCRIPTS)/python -m pytest -m engines -n 2 --dist loadfile
 
 # R and its packages come from the system: apt-get install r-base-core r-cran-jsonlite r-cran-testthat r-cran-generics.
 test-r: $(DEV) ## The R package: R CMD check, and predictions in R beside those of Python; skipped where R is not installed
@@ -76,13 +88,13 @@ $(OLDEST)/.core: pyproject.toml research/pyproject.toml constraints-oldest.txt
 	@touch $@
 
 test-oldest: $(OLDEST)/.core ## The same tests on the oldest packages that pyproject.toml allows
-	$(OLDEST)/$(SCRIPTS)/python -m pytest -m "not slow" -n 2 --dist worksteal
+	$(OLDEST)/$(SCRIPTS)/python -m pytest -m "not slow and not engines" -n 2 --dist worksteal
 
 test-newest: ## The same tests on the newest packages of the day, in an environment that is made anew
 	rm -rf $(NEWEST)
 	$(PYTHON) -m venv $(NEWEST)
 	$(NEWEST)/$(SCRIPTS)/python $(PIP) install --editable '.[dev]' --editable research
-	$(NEWEST)/$(SCRIPTS)/python -m pytest -m "not slow" -n 2 --dist worksteal
+	$(NEWEST)/$(SCRIPTS)/python -m pytest -m "not slow and not engines" -n 2 --dist worksteal
 
 # In an environment of its own: a lock that pyproject.toml has outgrown cannot be installed.
 $(LOCKING)/.core:
@@ -139,8 +151,9 @@ sbom: $(RELEASE) ## Build as above, and write what the wheel needs to dist/ as C
 release-check: $(RELEASE) ## Everything that a release needs but the tests; says what is left to run
 	$(BIN)/python -m tools.release_check
 
-bench: $(DEV) ## Ratios to named baselines, measured in one run
+bench: $(DEV) $(ENGINES)/.core ## Ratios to named baselines, measured in one run
 	$(BIN)/python -m taciturn_research.benchmarks
+	$(ENGINES)/$(SCRIPTS)/python -m taciturn_research.benchmarks engines
 
 reproduce: $(DEV) ## Tables and figures of the papers, quickly; FULL=1 for the papers' numbers of trials
 	$(BIN)/taciturn reproduce all --jobs 2 $(if $(FULL),,--quick) $(if $(DATA),--data $(DATA))

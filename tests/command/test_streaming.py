@@ -200,7 +200,7 @@ def test_a_table_that_is_refused_leaves_the_cluster(folder, monkeypatch):
     monkeypatch.setattr("taciturn.engines.dask.connect", lambda address: lambda: left.append(address))
     bounds = ("--bounds", "bounds.toml")
     refused = run("fit", "patients.csv", *bounds, "-o", "csv-on-dask", "--dask", "tcp://127.0.0.1:1", cwd=folder)
-    assert "expected Parquet or Arrow files for dask" in refused.err
+    assert "expected Parquet or Arrow files for workers" in refused.err
     assert left == ["tcp://127.0.0.1:1"]
 
 
@@ -216,7 +216,7 @@ def test_the_workers_of_a_scheduler_give_the_same_model(folder):
         in_clusters = fit(folder, "parts", "on-dask", *address)
         refused = run("fit", "patients.csv", "--bounds", "bounds.toml", "-o", "csv-on-dask", *address, cwd=folder)
     assert in_clusters == fit(folder, "patients.csv", "beside-dask")
-    assert "expected Parquet or Arrow files for dask" in refused.err
+    assert "expected Parquet or Arrow files for workers" in refused.err
     gone = run("fit", "parts", "--bounds", "bounds.toml", "-o", "nobody", *address, cwd=folder)
     assert gone.code != 0
     assert "a dask scheduler that answers" in gone.err

@@ -303,7 +303,7 @@ def test_a_cluster_reads_files_and_survives_the_death_of_a_worker(folder, monkey
         ) as cluster,
         distributed.Client(cluster),
     ):
-        with pytest.raises(DataError, match="expected Parquet or Arrow files for dask"):
+        with pytest.raises(DataError, match="expected Parquet or Arrow files for workers"):
             open_table(folder / "table.csv", LABELS, engine="dask")
         with open_table(folder / "parts", LABELS, engine="dask") as table:
             model = classifier().fit(table)

@@ -778,6 +778,8 @@ class OpenTable(ABC):
     """What becomes of cells that cannot be used, where the table decides that."""
     gathers_persons: bool = False
     """Whether rows of a person are in one partition wherever they are in the table, so that it is never refused."""
+    has_row_order: bool = True
+    """Whether the rows have an order that lasts, so that halves and folds of them are the same on every pass."""
     assumptions: tuple[str, ...] = ()
     """What every certificate of a release from this table has to assume, in words."""
     encoder: Any = None
@@ -891,6 +893,11 @@ def open_arguments(X: Any, y: Any, persons: Any) -> tuple[Any, Any, Any]:
         from taciturn.engines.dask import DaskTable
 
         X = DaskTable(X, y, persons)
+    elif is_spark(X):
+        # As above: Spark is an extra.
+        from taciturn.engines.spark import SparkTable
+
+        X = SparkTable(X, y, persons)
     elif not is_open(X):
         if is_dask(y) or is_dask(persons):
             raise DataError(
@@ -900,6 +907,11 @@ def open_arguments(X: Any, y: Any, persons: Any) -> tuple[Any, Any, Any]:
         return X, y, persons
     elif given:
         raise DataError(f"{given[0]}: expected None beside a table that has its own, got something; leave it out.")
+    if X.has_persons and not X.has_row_order:
+        raise DataError(
+            "persons: expected a table whose rows have an order that lasts, got another; write it as Parquet, sorted "
+            "by person, and open that, or state a unique key of a table in a database, &key=."
+        )
     return X, PartitionedTarget(X) if X.has_target else None, TablePersons(X) if X.has_persons else None
 
 
@@ -911,6 +923,11 @@ def is_open(value: Any) -> bool:
 def is_dask(value: Any) -> bool:
     """Whether something is an array, a data frame or a column of dask."""
     return type(value).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(value, "__dask_graph__")
+
+
+def is_spark(value: Any) -> bool:
+    """Whether something is a data frame of Spark, or a similar object of it."""
+    return type(value).__module__.partition(".")[0] == "pyspark" and hasattr(value, "columns")
 
 
 def stated_classes(X: Any, classes: Any) -> Any:
@@ -994,6 +1011,11 @@ def partitionwise(method: Callable[[Any, Any], Result]) -> RowByRow[Result]:
     def mapped(self: Any, X: Any) -> Any:
         if isinstance(X, OpenTable):
             return _predict_open(method, self, X)
+        if is_spark(X):
+            raise DataError(
+                f"X: expected an array, a data frame, an open table or a dask collection for {method.__name__}, got a "
+                "frame of Spark; pass its partitions one by one."
+            )
         if is_dask(X):
             return _map_partitions(method, self, X)
         encoder = vars(self).get(ENCODER)

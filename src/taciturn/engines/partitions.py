@@ -35,6 +35,7 @@ from taciturn.engines.interface import (
 )
 from taciturn.tables.bounds import TableBounds
 from taciturn.tables.columns import TableSchema
+from taciturn.tables.databases import is_database, open_database
 from taciturn.tables.formats import machine_memory
 from taciturn.tables.partitions import NumberPartitions, TablePartitions, open_partitions
 
@@ -343,7 +344,7 @@ class PartitionedTable(OpenTable):
         table.person_column = bounds.person
         table.groups = bounds.feature_groups if whole else None
         if isinstance(partitions, TablePartitions):
-            table.invalid = partitions.invalid
+            table.invalid, table.has_row_order = partitions.invalid, partitions.has_row_order
             # Files that other machines read cannot be copied here.
             table.gathers_persons = not getattr(engine, "reads_elsewhere", False)
         return table
@@ -425,16 +426,27 @@ def open_files(
     memory: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> TablePartitions:
-    """Open files for an engine; the other parameters are those of :func:`~taciturn.tables.open_partitions`.
+    """Open files, or a table in a database, for an engine.
+
+    The other parameters are those of :func:`~taciturn.tables.open_partitions`.
 
     Rows of a person are in one partition, unless workers read the files and find them scattered.
     """
-    partitions = open_partitions(path, bounds, schema=schema, invalid=invalid, memory=memory, progress=progress)
     elsewhere = getattr(engine, "reads_elsewhere", False)
+    if is_database(path):
+        if elsewhere:
+            raise DataError(
+                "table: expected Parquet or Arrow files for workers, got a database, which this process reads; leave "
+                'engine="stream", or write the table as Parquet where all workers can read it.'
+            )
+        room = machine_memory() if memory is None else memory
+        partitions: TablePartitions = open_database(str(path), bounds, invalid=invalid, memory=room)
+    else:
+        partitions = open_partitions(path, bounds, schema=schema, invalid=invalid, memory=memory, progress=progress)
     if partitions.is_copy and elsewhere:
         partitions.close()
         raise DataError(
-            "table: expected Parquet or Arrow files for dask, whose workers read them themselves, got another table; "
+            "table: expected Parquet or Arrow files for workers, which read them themselves, got another table; "
             "write it as Parquet where all workers can read it."
         )
     if partitions.bounds.person is None:
@@ -448,25 +460,31 @@ def open_table(
     *,
     invalid: Invalid = "raise",
     memory: int | None = None,
-    engine: Literal["stream", "dask"] = "stream",
+    engine: Literal["stream", "dask", "spark"] = "stream",
     progress: Callable[[float], None] | None = None,
 ) -> PartitionedTable:
-    r"""Open a table on disk, for ``fit`` in place of arrays: it is read in partitions and never in memory as a whole.
+    r"""Open a table on disk or in a database, for ``fit`` in place of arrays.
+
+    It is read in partitions and never in memory as a whole.
 
     ``SparseClassifier().fit(open_table("big.parquet"))`` gives the coefficients, to the bit, that a fit to the arrays
     of :func:`~taciturn.tables.read_table` gives with the same seed. Public bounds and classes of the target, and the
     column of persons, are those of the bounds file; an estimator that states others is refused.
 
-    **Privacy.** Opening a table reads no cell of a Parquet or Arrow file, unless it has persons, whose keys are read. A
-    text table is copied once to a private temporary folder and refused here for a cell that cannot be used; no account
-    is charged for such a refusal, which tells of the data. The command ``taciturn fit --account`` charges it. So is a
-    table in which rows of a person do not lie together, unless workers of dask read it: they have to find them so.
+    **Privacy.** Opening a table reads no cell of a Parquet or Arrow file, unless it has persons, whose keys are read.
+    Of a table in a database it reads the keys of the rows. A text table is copied once to a private temporary folder
+    and refused here for a cell that cannot be used; no account is charged for such a refusal, which tells of the data.
+    The command ``taciturn fit --account`` charges it. So is a table in which rows of a person do not lie together,
+    unless workers of dask read it: they have to find them so.
 
     Parameters
     ----------
     path : str or path-like
         A file as in :func:`~taciturn.tables.read_schema`, or a folder of Parquet or Arrow files with the same columns,
-        which are read in the order of their names.
+        which are read in the order of their names. Or the URL of a table in a database, which is read in ranges of its
+        primary key, or of the unique columns that ``&key=`` names: ``postgresql://user@host/database?table=visits``,
+        ``duckdb:///file.duckdb?table=visits`` or ``sqlite:///file.db?table=visits``. Without a key its rows have no
+        order, and ``inference=True`` and persons are refused.
     bounds : TableBounds, str or path-like, default="bounds.toml"
         Public bounds of the columns and the target, or the file that states them; ``taciturn init`` writes a template.
     invalid : {"raise", "null"}, default="raise"
@@ -474,9 +492,9 @@ def open_table(
     memory : int, default=None
         Bytes of memory for the whole process. A table that fits is read once and held, in half the room that it takes
         as doubles; of a larger one, every sum reads the columns that it needs. None: half of the machine's.
-    engine : {"stream", "dask"}, default="stream"
-        Whether this process reads the partitions one after the other, or the workers of the current client of dask,
-        which have to find the files under the same path.
+    engine : {"stream", "dask", "spark"}, default="stream"
+        Whether this process reads the partitions one after the other, or the workers of the current client of dask or
+        of the active session of Spark, which have to find the files under the same path.
     progress : callable, default=None
         Told how much of a text table is copied, from 0 to 1.
 
@@ -499,7 +517,7 @@ def open_table(
     >>> model.certificate_.public["records"]
     400
     """
-    check_choice(("stream", "dask"), engine=engine)
+    check_choice(("stream", "dask", "spark"), engine=engine)
     if not isinstance(bounds, TableBounds):
         if not os.fspath(bounds):
             raise ParameterError("bounds", bounds, "the name of a file", "name it, or write one with taciturn init")
@@ -511,6 +529,10 @@ def open_table(
         from taciturn.engines.dask import DaskSource
 
         runs = DaskSource
+    elif engine == "spark":
+        from taciturn.engines.spark import SparkSource
+
+        runs = SparkSource
     opened = open_files(path, bounds, runs, invalid=invalid, memory=memory, progress=progress)
     return PartitionedTable.of_files(opened, runs)
 

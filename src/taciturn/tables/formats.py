@@ -21,6 +21,7 @@ from contextlib import closing, contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -367,13 +368,16 @@ _STEPS = 100_000
 class SheetStream(StoppableStream):
     """One sheet or table as a stream of bytes: the names of its columns, then its rows, with commas between cells.
 
-    Cells to the right of the last name and rows without any cell are left out, as blank lines of a CSV file are. More
-    than ``most`` bytes are refused. Messages call the file ``name``.
+    ``rows`` are the names and the rows, as long as the stream is not stopped. Cells to the right of the last name and
+    rows without any cell are left out, as blank lines of a CSV file are. More than ``most`` bytes are refused. Messages
+    call the file ``name``.
     """
 
-    def __init__(self, path: Path, name: str, format: str, part: str | None, *, most: int = MOST_UNPACKED) -> None:
+    def __init__(
+        self, name: str, rows: Callable[[StoppableStream], Iterator[Sequence[Any]]], *, most: int = MOST_UNPACKED
+    ) -> None:
         super().__init__()
-        self._rows = _without_blanks(_READERS[format](path, name, part, self), self)
+        self._rows = _without_blanks(rows(self), self)
         self._name, self._most, self._count = name, min(most, MOST_UNPACKED), 0
         self._ahead = b""
         # Arrow may still read ahead when the stream is closed.
@@ -556,25 +560,36 @@ def _workbook_rows(path: Path, name: str, part: str | None, stream: StoppableStr
 
 
 def _database_rows(path: Path, name: str, part: str | None, stream: StoppableStream) -> Iterator[Sequence[Any]]:
-    # Arrow may read from another thread than the one that opened the file.
-    with closing(
-        sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True, check_same_thread=False)
-    ) as database:
-        # The message about text in another encoding would quote it.
-        database.text_factory = bytes.decode
-        # A view may compute for ever before it has a row, and rows that are larger than memory.
-        database.set_progress_handler(lambda: stream.stopped, _STEPS)
-        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_CELL)
+    with closing(open_sqlite(path)) as database:
         tables = database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
         present = [table for (table,) in tables if not table.startswith("sqlite_")]
         chosen = _choose(name, "sqlite", part, present).replace('"', '""')
-        try:
-            rows = database.execute(f'SELECT * FROM "{chosen}"')
-            yield [column[0] for column in rows.description]
-            yield from rows
-            return
-        except sqlite3.DataError:
-            pass
+        yield from query_rows(database, f'SELECT * FROM "{chosen}"', (), name, stream)
+
+
+def open_sqlite(path: Path) -> sqlite3.Connection:
+    """A connection that reads an SQLite file and cannot write to it."""
+    # Arrow may read from another thread than the one that opened the file.
+    database = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True, check_same_thread=False)
+    # The message about text in another encoding would quote it.
+    database.text_factory = bytes.decode
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_CELL)
+    return database
+
+
+def query_rows(
+    database: sqlite3.Connection, query: str, values: Sequence[Any], name: str, stream: StoppableStream
+) -> Iterator[Sequence[Any]]:
+    """The names of the columns of a query, then its rows; ``name`` is that of the file in messages."""
+    # A view may compute for ever before it has a row, and rows that are larger than memory.
+    database.set_progress_handler(lambda: stream.stopped, _STEPS)
+    try:
+        rows = database.execute(query, tuple(values))
+        yield [column[0] for column in rows.description]
+        yield from rows
+        return
+    except sqlite3.DataError:
+        pass
     raise DataError(
         f"{name}: expected cells of at most {_LONGEST_CELL:,} bytes, got a larger one; leave its column out of the "
         "table, or make a view without it."
@@ -670,7 +685,7 @@ class TableFile:
             raise DataError(larger_than_memory(self.name))
         if self.format in _SHEETS:
             most = memory if whole else MOST_UNPACKED
-            return SheetStream(self.path, self.name, self.format, self.part, most=most)
+            return SheetStream(self.name, partial(_READERS[self.format], self.path, self.name, self.part), most=most)
         return TableStream(
             self.path,
             self.name,

@@ -176,10 +176,18 @@ def raise_problems(
         found.problems.raise_all()
 
 
-def raise_column_problems(bounds: TableBounds, batches: Iterable[Sequence[Any]], *, strict: bool) -> None:
-    """Raise everything that is wrong with the columns of a table in memory, given in blocks of rows."""
+def raise_column_problems(
+    bounds: TableBounds, batches: Iterable[Sequence[Any]], *, strict: bool, with_target: bool = False
+) -> None:
+    """Raise everything that is wrong with the columns of a table without text, given in blocks of rows.
+
+    ``with_target``: the last column of a block is the target.
+    """
     found = _Findings(bounds, None, strict=strict)
     for columns in batches:
+        if with_target:
+            *columns, target = columns
+            found.look_at_target(target)
         found.look_at(columns)
     found.problems.raise_all()
 
@@ -508,7 +516,7 @@ class GroupReader:
     def __init__(self, files: Sequence[StoredFile], texts: Sequence[str]) -> None:
         self._files, self._texts = files, list(texts)
         self._parquet: tuple[int, Any] | None = None
-        self._cursor: tuple[Any, _Cursor] | None = None
+        self._cursor: tuple[Any, Cursor] | None = None
 
     def read(self, rows: RowRange, names: Sequence[str]) -> list[pa.RecordBatch]:
         """Read columns of a range, in batches."""
@@ -523,7 +531,7 @@ class GroupReader:
         if kept is not None and kept[0] == key and kept[1].position <= rows.skip:
             cursor = kept[1]
         else:
-            cursor = _Cursor(self._batches(rows, names))
+            cursor = Cursor(self._batches(rows, names))
         found = cursor.take(rows.skip, rows.n_rows)
         if cursor.position < sum(self._files[rows.place].group_rows[group] for group in rows.groups):
             self._cursor = key, cursor
@@ -542,7 +550,7 @@ class GroupReader:
         return parquet_batches(self._parquet[1], names, rows.n_rows, row_groups=list(rows.groups))
 
 
-class _Cursor:
+class Cursor:
     """A place in a sequence of batches."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
@@ -581,12 +589,11 @@ class Spool:
 
     The folder belongs to this process and this user. It is removed by :meth:`close`, when the object is collected, and
     when the process ends by itself or by an exception; not when the system ends the process. Free space for as many
-    bytes as ``files`` have, whose rows are to be written, is checked.
+    bytes as are ``needed`` for the table ``name`` is checked.
     """
 
-    def __init__(self, files: Sequence[TableFile]) -> None:
-        self._name = files[0].name
-        needed = sum(file.path.stat().st_size * (_PACKED_RATIO if file.is_packed else 1) for file in files)
+    def __init__(self, name: str, needed: int) -> None:
+        self._name = name
         try:
             parent = tempfile.gettempdir()
             free = shutil.disk_usage(parent).free
@@ -599,6 +606,12 @@ class Spool:
         self._folder = Path(folder)
         self._finalizer = weakref.finalize(self, _remove, folder, os.getpid())
         self.files: list[StoredFile] = []
+
+    @classmethod
+    def of_files(cls, files: Sequence[TableFile]) -> Spool:
+        """A folder for the rows of some files."""
+        sizes = (file.path.stat().st_size * (_PACKED_RATIO if file.is_packed else 1) for file in files)
+        return cls(files[0].name, sum(sizes))
 
     @property
     def closed(self) -> bool:
@@ -813,7 +826,11 @@ class TablePartitions:
         Whether features are CSR matrices, which those of a libsvm file are.
     assumptions : tuple of str
         What every certificate of a release from the table has to assume, in words.
+    has_row_order : bool
+        Whether the rows have an order that lasts, which those of files do.
     """
+
+    has_row_order = True
 
     def __init__(
         self,
@@ -955,7 +972,7 @@ class TablePartitions:
         ``found`` are columns whose bounds were found without the records with an infinite number in them, which
         ``invalid="null"`` made null: these cells are NaN from now on.
         """
-        if bounds.order != self.bounds.order or _selection(bounds, self.invalid) != _selection(
+        if bounds.order != self.bounds.order or selection_of(bounds, self.invalid) != selection_of(
             self.bounds, self.invalid
         ):
             raise refusal("bounds", bounds, "the columns and types that the table was opened with", "open it again")
@@ -1001,7 +1018,7 @@ class TablePartitions:
 
     def _gathered(self) -> TablePartitions:
         part = self._encoding(None)
-        spool = Spool([stored.file for stored in self._files])
+        spool = self._new_spool()
         n_files = min(len(self._partitions), _most_files())
 
         def pieces() -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -1038,10 +1055,16 @@ class TablePartitions:
         self.raise_problems()
         raise refused
 
+    def _new_spool(self) -> Spool:
+        return Spool.of_files([stored.file for stored in self._files])
+
     def _with(self, partitions: Sequence[tuple[RowRange, ...]], bounds: TableBounds) -> TablePartitions:
-        other = TablePartitions(self._files, partitions, bounds, self.schema, self.invalid, self._spool, self._held)
+        other = self._like(partitions, bounds)
         other._checked, other._found = self._checked, self._found
         return other
+
+    def _like(self, partitions: Sequence[tuple[RowRange, ...]], bounds: TableBounds) -> TablePartitions:
+        return TablePartitions(self._files, partitions, bounds, self.schema, self.invalid, self._spool, self._held)
 
     def check(self, progress: Callable[[float], None] | None = None, to_find: Sequence[str] = ()) -> None:
         """Read everything once, unless that was done, and raise what :func:`~taciturn.tables.read_table` would raise.
@@ -1097,12 +1120,28 @@ class TablePartitions:
             raise DataError("table: expected an open table, got one that was closed; open it again.")
         if self._held is not None:
             return [batch.select(names) for batch in self._held[index]]
+        return [batch for rows in self._partitions[index] for batch in self._read_range(rows, names)]
+
+    def _read_range(self, rows: RowRange, names: Sequence[str]) -> list[pa.RecordBatch]:
+        """Columns of a range of rows, in batches."""
         if not hasattr(self._opened, "reader"):
             kinds = dict(zip(self.schema.names, self.schema.kinds, strict=True))
-            asked = _selection(self.bounds, self.invalid).types
+            asked = selection_of(self.bounds, self.invalid).types
             texts = [name for name, kind in asked.items() if kind == "text" and kinds.get(name) == "category"]
             self._opened.reader = GroupReader(self._files, texts)
-        return [batch for rows in self._partitions[index] for batch in self._opened.reader.read(rows, names)]
+        read: list[pa.RecordBatch] = self._opened.reader.read(rows, names)
+        return read
+
+
+def check_memory(memory: int) -> int:
+    """The bytes of memory for a table in partitions; raise where they do not do."""
+    return check_integer(_LEAST_MEMORY, memory=memory)
+
+
+def most_rows(bounds: TableBounds, memory: int | None) -> int:
+    """Rows of a partition at the most, in so many bytes of memory; None for a table that is held as a whole."""
+    n_cells = _CELLS if memory is None else min(_CELLS, memory // _MEMORY_PER_CELL)
+    return max(1, n_cells // max(1, len(bounds.feature_names)))
 
 
 def open_partitions(
@@ -1164,7 +1203,7 @@ def open_partitions(
     check_target(bounds, bounds.target.name, invalid)
     memory = machine_memory() if memory is None else memory
     if not in_memory:
-        check_integer(_LEAST_MEMORY, memory=memory)
+        check_memory(memory)
     # A worker may have another folder to start from.
     files = tuple(replace(file, path=file.path.absolute()) for file in table_files(path, bounds.layout))
     if schema is None or bounds.order is None:
@@ -1176,14 +1215,13 @@ def open_partitions(
     check_has_keys(bounds, schema)
     for name in bounds.beside:
         check_present(name, schema)
-    n_cells = _CELLS if in_memory else min(_CELLS, memory // _MEMORY_PER_CELL)
-    most = max(1, n_cells // max(1, len(bounds.feature_names)))
+    most = most_rows(bounds, None if in_memory else memory)
     found = [store_facts(file) if file.has_groups else None for file in files]
     stored = [facts for facts in found if facts is not None]
     if len(stored) == len(files):
         if bounds.person is None and not in_memory:
             # How many rows a person has is private, and must not refuse a table.
-            _check_groups(stored, len(_selection(bounds, invalid).types), memory)
+            _check_groups(stored, len(selection_of(bounds, invalid).types), memory)
         table = TablePartitions(stored, cut_rows(stored, most), bounds, schema, invalid)
     else:
         table = _copied(files, schema, bounds, invalid, most, progress, in_memory=in_memory)
@@ -1204,10 +1242,10 @@ def _copied(
 ) -> TablePartitions:
     """Copy a table that can only be read from the beginning, to memory or, with every cell checked, to files."""
     part = SparsePart(bounds, None, invalid) if schema.sparse else DensePart(bounds, None, invalid)
-    spool = None if in_memory else Spool(files)
+    spool = None if in_memory else Spool.of_files(files)
     held: list[list[pa.RecordBatch]] = []
     try:
-        groups = row_groups(files, schema, _selection(bounds, invalid), most, progress, whole=in_memory)
+        groups = row_groups(files, schema, selection_of(bounds, invalid), most, progress, whole=in_memory)
         with closing(groups):
             for rows in groups:
                 if spool is None:
@@ -1247,7 +1285,7 @@ def _digest(form: str) -> int:
     return zlib.crc32(form.encode("utf-8", "surrogatepass"))
 
 
-def _selection(bounds: TableBounds, invalid: str) -> ColumnSelection:
+def selection_of(bounds: TableBounds, invalid: str) -> ColumnSelection:
     """The columns of a table that partitions hold: features, target and keys of persons."""
     chosen = select_columns(bounds, with_target=True, invalid=invalid)
     if bounds.person is None:

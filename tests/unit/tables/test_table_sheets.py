@@ -9,6 +9,7 @@ import warnings
 import zipfile
 from contextlib import closing
 from datetime import datetime
+from functools import partial
 
 import numpy as np
 import openpyxl
@@ -307,7 +308,8 @@ def drain(stream):
 
 
 def test_a_view_without_an_end_has_a_limit(tmp_path):
-    stream = formats.SheetStream(make_view(tmp_path / "t.sqlite", ENDLESS), "t", "sqlite", None, most=100_000)
+    rows = partial(formats._database_rows, make_view(tmp_path / "t.sqlite", ENDLESS), "t", None)
+    stream = formats.SheetStream("t", rows, most=100_000)
     with pytest.raises(DataError, match="expected a table of at most 100,000 bytes as text, got a larger one, or a vi"):
         drain(stream)
     stream.close()

@@ -13,6 +13,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from taciturn_research.benchmarks import bench_peers
+from taciturn_research.benchmarks.bench_engines import engines_rows
 from taciturn_research.benchmarks.bench_files import files_rows, table_rows
 from taciturn_research.benchmarks.bench_fits import (
     accounting_rows,
@@ -75,6 +76,7 @@ SUITES = {
     "table": Suite("a table on disk", table_rows, SLOWER),
     "files": Suite("files larger than memory", files_rows, SLOWER),
     "sites": Suite("several sites", sites_rows, SLOWER),
+    "engines": Suite("engines, a round", engines_rows, SLOWER, by_name_only=True),
     "peers": Suite("fits beside other libraries", bench_peers.rows, SLOWER, by_name_only=True),
 }
 
@@ -82,7 +84,9 @@ SUITES = {
 def main() -> int:
     """Print every number with its target; exit 1 if one is missed and nothing says why."""
     parser = argparse.ArgumentParser(prog="python -m taciturn_research.benchmarks", description=main.__doc__)
-    parser.add_argument("suites", nargs="*", metavar="NAME", help=f"suites to run (all but peers): {', '.join(SUITES)}")
+    parser.add_argument(
+        "suites", nargs="*", metavar="NAME", help=f"suites to run (all but engines and peers): {', '.join(SUITES)}"
+    )
     names = parser.parse_args().suites or [name for name, suite in SUITES.items() if not suite.by_name_only]
     unknown = sorted(set(names) - set(SUITES))
     if unknown:

@@ -18,7 +18,7 @@ from taciturn.core.validation import IntArray, check_integer
 from taciturn.data.persons import PERSON_WEIGHT, read_persons, units_of_rows
 from taciturn.data.records import admission_assumptions, check_lengths
 from taciturn.data.sensitivity import check_public_count
-from taciturn.engines.interface import is_open
+from taciturn.engines.interface import is_open, is_spark
 from taciturn.methods.base import (
     BOUNDS,
     PricedPlan,
@@ -192,7 +192,7 @@ def private_cross_val_score(
     """
     if not isinstance(estimator, PrivateLinearModel):
         raise ParameterError("estimator", type(estimator).__name__, "a regressor or classifier of taciturn", "pass one")
-    if is_open(X):
+    if is_open(X) or is_spark(X):
         raise DataError("X: expected a table in memory, got one in partitions; compute() it.")
     relation, n_public = estimator.relation, estimator.n_public
     check_common_parameters(

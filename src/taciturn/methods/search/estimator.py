@@ -23,7 +23,7 @@ from taciturn.core.validation import BoolArray, check_real
 from taciturn.data.persons import PERSON_WEIGHT, read_persons, units_of_rows
 from taciturn.data.records import admission_assumptions, check_lengths
 from taciturn.data.sensitivity import check_public_count
-from taciturn.engines.interface import is_open
+from taciturn.engines.interface import is_open, is_spark
 from taciturn.methods.base import (
     BOUNDS,
     PrivateLinearModel,
@@ -240,7 +240,7 @@ class PrivateRandomizedSearch(Guarded, BaseEstimator):
             raise ParameterError(
                 "estimator", type(self.estimator).__name__, "a regressor or classifier of taciturn", "pass one"
             )
-        if is_open(X):
+        if is_open(X) or is_spark(X):
             raise DataError("X: expected a table in memory for a search, got one in partitions; compute() the table.")
         model = self.estimator
         check_common_parameters(

@@ -164,6 +164,16 @@ class SparseModel(InferringModel, PrivateLinearModel):
             self._largest_exposure if exposed else None,
         )
 
+    def _check_table(self, table: OpenTable) -> None:
+        super()._check_table(table)
+        if self.inference and not table.has_row_order:
+            raise ParameterError(
+                "inference",
+                True,
+                "a table whose rows have an order that lasts, since halves of the rows are taken",
+                "write it as Parquet and open that, or state a unique key of a table in a database, &key=",
+            )
+
     def _check_groups(self) -> None:
         """Raise ParameterError for groups of another form, or that nothing would be chosen by."""
         if self.groups is None:

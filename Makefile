@@ -33,13 +33,13 @@ LOCKING  := build/lock
 REPORT   := build/demo/model/report.html
 
 # Engines that make test does without: they take minutes to install and to start.
-ENGINE_EXTRAS := spark,sql
+ENGINE_EXTRAS := sites,spark,sql
 
 # Data sets for make reproduce, where they are.
 DATA ?= $(wildcard ../shared/data)
 
-.PHONY: help demo test test-slow test-engines test-oldest test-newest lock lint examples lessons site docs wheel sbom \
-        release-check bench reproduce arena arena-other comparisons coverage audit ci-tools clean
+.PHONY: help demo test test-slow test-engines test-r test-oldest test-newest lock lint examples lessons site docs wheel \
+        sbom release-check bench reproduce arena arena-other comparisons coverage audit ci-tools clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -60,7 +60,7 @@ $(RELEASE): pyproject.toml $(DEV)
 	$(BIN)/python $(INSTALL) --editable '.[release]'
 	@touch $@
 
-demo: $(CORE) ## Install, then run every step from a table to a report on the breast cancer data
+demo: $(CORE) ## Install, then run every step from a table to a report on a public table
 	@rm -rf build/demo
 	@$(BIN)/taciturn demo --output build/demo
 
@@ -75,8 +75,12 @@ $(ENGINES)/.core: pyproject.toml research/pyproject.toml $(LOCK)
 	$(ENGINES)/$(SCRIPTS)/python $(INSTALL) --editable '.[dev,$(ENGINE_EXTRAS)]' --editable research
 	@touch $@
 
-test-engines: $(ENGINES)/.core ## The tests that need Spark or a database server, in an environment of their own
+test-engines: $(ENGINES)/.core ## The tests that need Spark, a database server or sites, in an environment of their own
 	$(ENGINES)/$(SCRIPTS)/python -m pytest -m engines -n 2 --dist loadfile
+
+# R and its packages come from the system: apt-get install r-base-core r-cran-jsonlite r-cran-testthat r-cran-generics.
+test-r: $(DEV) ## The R package: R CMD check, and predictions in R beside those of Python; skipped where R is not installed
+	$(BIN)/python -m pytest tests/r -n 0 -m "" -rs
 
 $(OLDEST)/.core: pyproject.toml research/pyproject.toml constraints-oldest.txt
 	$(PYTHON) -m venv $(OLDEST)

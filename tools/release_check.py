@@ -69,6 +69,12 @@ def version_problems(version: str, changelog: str, citation: dict[str, Any]) -> 
     return problems
 
 
+def r_problems(version: str, description: str) -> list[str]:
+    """What is wrong with the version of the R package, by its DESCRIPTION."""
+    stated = re.findall(r"^Version: (.*)$", description, re.MULTILINE)
+    return [] if stated == [version] else [f"_version.py says {version}, r/DESCRIPTION {' and '.join(stated)}"]
+
+
 def tree_problems(status: str) -> list[str]:
     """Files that differ from the last commit, from what ``git status --porcelain`` prints."""
     return [f"{line[3:]} is not committed" for line in status.splitlines()]
@@ -130,10 +136,12 @@ def check_version(release: Release) -> str:
     changelog = (release.root / "CHANGELOG.md").read_text(encoding="utf-8")
     citation = yaml.safe_load((release.root / "CITATION.cff").read_text(encoding="utf-8"))
     tags = output_of("git", "tag", "--points-at", "HEAD", cwd=release.root).split()
-    raise_for(version_problems(release.version, changelog, citation) + tag_problems(tags, release.version))
+    description = (release.root / "r" / "DESCRIPTION").read_text(encoding="utf-8")
+    problems = version_problems(release.version, changelog, citation) + r_problems(release.version, description)
+    raise_for(problems + tag_problems(tags, release.version))
     schema = ["--builtin-schema", "vendor.citation-file-format", "CITATION.cff"]
     output_of(sys.executable, "-m", "check_jsonschema", *schema, cwd=release.root)
-    return f"{release.version}, {citation['date-released']}, in package, changelog and citation"
+    return f"{release.version}, {citation['date-released']}, in package, changelog, citation and the R package"
 
 
 def check_lock(release: Release) -> str:

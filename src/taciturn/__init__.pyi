@@ -12,6 +12,8 @@ from .core.errors import UnaccountedSearchWarning as UnaccountedSearchWarning
 from .core.errors import WeakBudgetWarning as WeakBudgetWarning
 from .core.errors import WeakGuaranteeWarning as WeakGuaranteeWarning
 from .engines.partitions import open_table as open_table
+from .methods.forecast.function import Forecast as Forecast
+from .methods.forecast.function import forecast as forecast
 from .methods.frank_wolfe.estimator import FrankWolfeClassifier as FrankWolfeClassifier
 from .methods.frank_wolfe.estimator import FrankWolfeRegressor as FrankWolfeRegressor
 from .methods.frank_wolfe.estimator import SparsifiedClassifier as SparsifiedClassifier

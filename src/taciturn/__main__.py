@@ -16,6 +16,10 @@ def main() -> None:
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         sys.exit(f"taciturn: the command line needs {', '.join(missing)}; run pip install 'taciturn[cli]'.")
+    if sys.argv[1:2] in (["show"], ["verify"]):
+        from taciturn.core.stand_ins import want_stand_ins
+
+        want_stand_ins()
     from taciturn.app.cli.main import main as run
 
     run()

@@ -85,13 +85,24 @@ def format_estimate(value: float, lower: float, upper: float) -> str:
     >>> format_estimate(-0.00773, -0.4143, 0.3988), format_estimate(1.0301, 1.0283, 1.0319)
     ('-0.01 (-0.41 to 0.40)', '1.0301 (1.0283 to 1.0319)')
     """
+    form = estimate_form(value, lower, upper)
+    return f"{value:{form}} ({lower:{form}} to {upper:{form}})"
+
+
+def estimate_form(value: float, lower: float, upper: float) -> str:
+    """The form in which a number, its interval and its errors are written: with the same decimals.
+
+    Examples
+    --------
+    >>> estimate_form(1.0301, 1.0283, 1.0319), estimate_form(1e9, 0.0, 2e9)
+    ('z.4f', '.3g')
+    """
     # The interval of an odds ratio is shorter on one side.
     half = min(value - lower, upper - value)
     if _LEAST_ERROR <= half < _MOST_ERROR and max(abs(value), abs(lower), abs(upper)) < _MOST_ERROR:
-        form = f".{max(0, 1 - math.floor(math.log10(half)))}f"
-    else:
-        form = ".3g"
-    return f"{value:{form}} ({lower:{form}} to {upper:{form}})"
+        # Without a minus before a zero.
+        return f"z.{max(0, 1 - math.floor(math.log10(half)))}f"
+    return ".3g"
 
 
 # Exponentials beyond are not finite.
@@ -130,6 +141,17 @@ def odds_step(unit: float) -> float:
     [1.0, 1.0, 1.0, 0.1, 0.0001]
     """
     return 1.0 if unit >= 0.5 else 10.0 ** math.floor(math.log10(2.0 * unit))
+
+
+def shown_change(unit: float, step: float | None) -> float:
+    """The change of a column that its effect is shown for: the one that the bounds file states, or :func:`odds_step`.
+
+    Examples
+    --------
+    >>> shown_change(50.0, 10.0), shown_change(50.0, None), shown_change(0.1, None)
+    (10.0, 1.0, 0.1)
+    """
+    return odds_step(unit) if step is None else step
 
 
 def format_change(name: str, step: float | None) -> str:

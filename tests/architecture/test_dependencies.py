@@ -36,7 +36,7 @@ def blocked(names):
 
 def test_the_oldest_packages_are_the_lower_bounds():
     bounds = {}
-    extras = (EXTRAS[name] for name in ("cli", "dask", "excel", "stata", "postgresql", "dev"))
+    extras = (EXTRAS[name] for name in ("cli", "dask", "docx", "excel", "stata", "postgresql", "dev"))
     further = [requirement for requirement in RESEARCH["dependencies"] if requirement != "taciturn[cli]"]
     for requirement in [*PROJECT["dependencies"], *further, *(asked for extra in extras for asked in extra)]:
         name, lowest = re.fullmatch(r"([a-z0-9_-]+)(?:\[[a-z]+\])?>=([0-9.]+)(?:,<[0-9.]+)?", requirement).groups()

@@ -1,5 +1,7 @@
 """Standard errors from the command line: what is printed and written, and what is refused before anything is spent."""
 
+import csv
+import io
 import json
 import math
 import re
@@ -79,9 +81,10 @@ def test_the_printed_numbers_are_those_of_the_model(fits, name):
     halves = {"age": 50.0, "dose": 1.0}
     for k, (place, feature) in enumerate(zip(found.columns, names, strict=True)):
         value, error = float(np.ravel(estimator.coef_)[place]), math.hypot(found.sampling[0, k], found.privacy[0, k])
-        coefficient, std_error, p, per_unit = rows[feature]
-        assert float(coefficient) == pytest.approx(value, rel=1e-3)
-        assert float(std_error) == pytest.approx(error, rel=1e-3)
+        *coefficient, std_error, p, per_unit = rows[feature]
+        unit = halves.get(feature, 1.0)
+        assert [float(cell.strip("†")) for cell in coefficient] == pytest.approx([value / unit], rel=1e-3)
+        assert float(std_error) == pytest.approx(error / unit, rel=1e-3)
         z, true_p = quantiles[k], 2 * student.sf(abs(value) / error, found.degrees[0, k])
         assert true_p < 0.001 if p == "<0.001" else abs(float(p) - true_p) < 6e-4
         expected = [(value + side * z * error) / halves.get(feature, 1.0) for side in (0, -1, 1)]
@@ -115,7 +118,7 @@ def test_a_wide_screen_shows_the_parts_of_the_error(fits, tables, monkeypatch):
     assert done.code == 0
     assert "of which privacy" in done.out
     found = fits["odds"][1].estimator.inference_
-    assert float(printed_rows(done.out)["age"][2]) == pytest.approx(found.privacy[0, 0], rel=1e-3)
+    assert float(printed_rows(done.out)["age"][2]) == pytest.approx(found.privacy[0, 0] / 50.0, rel=1e-3)
     monkeypatch.setenv("COLUMNS", "80")
     assert printed_rows(run("show", "odds", cwd=tables).out) == printed_rows(fits["odds"][0].out)
 
@@ -231,3 +234,46 @@ def test_a_fit_that_public_facts_refuse_is_refused_before_bounds_are_paid_for(tm
     assert "nothing was spent" in one_sentence(done)
     assert not (tmp_path / "refused").exists()
     assert not (tmp_path / "refused.unfinished").exists()
+
+
+# ------------------------------------------------------------------ tables for other programs
+
+
+def test_the_table_as_csv_is_that_of_the_summary_per_unit(tables, fits):
+    _, model = fits["odds"]
+    done = run("show", "odds", "--format", "csv", cwd=tables)
+    assert (done.code, done.err) == (0, "")
+    rows = {row["term"]: row for row in csv.DictReader(io.StringIO(done.out))}
+    # The first category is what the others are compared with.
+    assert rows["region=hill"]["note"] == "reference level"
+    assert rows.pop("region=hill")["estimate"] == ""
+    frame = model.summary().to_frame()
+    assert list(rows) == [*frame.index[:-1], "(Intercept)"]
+    for name, row in zip(frame.index, rows.values(), strict=True):
+        stated = ("effect per unit", "lower per unit", "upper per unit", "p")
+        expected = [frame.loc[name, column] for column in stated]
+        found = [float(row[column]) for column in ("estimate", "conf.low", "conf.high", "p.value")]
+        assert found == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("form", ["json", "latex", "markdown", "docx"])
+def test_a_table_is_written_to_a_file_that_is_not_replaced(tables, fits, tmp_path, form):
+    if form == "docx":
+        pytest.importorskip("docx", reason="needs python-docx")
+    place = tmp_path / f"table.{form}"
+    done = run("show", "odds", "--format", form, "-o", place, cwd=tables)
+    assert (done.code, done.out) == (0, f"written: {place}\n")
+    content = place.read_bytes()
+    assert (b"PK" if form == "docx" else b"age") in content
+    again = run("show", "odds", "--format", form, "-o", place, cwd=tables)
+    assert again.code == 1
+    assert "a file that is not there yet" in one_sentence(again)
+    assert place.read_bytes() == content
+
+
+def test_what_a_table_needs_is_said(tables, fits):
+    assert "a file for the format docx" in one_sentence(run("show", "odds", "--format", "docx", cwd=tables))
+    assert "--format beside it" in one_sentence(run("show", "odds", "-o", "table.csv", cwd=tables))
+    alone = run("show", "odds/certificate.json", "--format", "csv", cwd=tables)
+    assert "expected JSON with format 'taciturn model'" in one_sentence(alone)
+    assert not (tables / "table.csv").exists()

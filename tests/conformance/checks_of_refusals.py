@@ -212,6 +212,7 @@ BAD = {
     "threshold": (-0.1, 1.5, "high"),
     "tail": (0.5, 0.0005, "narrow"),
     "weight_bound": (0.0, -1.0, math.nan, math.inf, "heavy"),
+    "person_weight": ("median", 1, None),
     "x_bound": (0, -1.0, math.nan, math.inf, "wide"),
     "y_bounds": ((1, 0), (0, 0), (0, math.inf), (0, 1, 2), "wide"),
 }

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import signal
 from dataclasses import replace
 
@@ -24,6 +25,7 @@ from taciturn.tables import (
     Fill,
     NumberPartitions,
     TableBounds,
+    TableEncoder,
     Target,
     open_partitions,
     read_person_keys,
@@ -361,3 +363,50 @@ def test_a_cell_that_cannot_be_used_is_found_where_persons_are_gathered(scattere
     in_memory = classifier(invalid="null").fit(X, y, persons=read_person_keys(path, OF_PERSONS))
     with open_table(path, OF_PERSONS, invalid="null") as opened:
         assert state(classifier(invalid="null").fit(opened))[1] == state(in_memory)[1]
+
+
+# ------------------------------------------------------------------ predictions
+
+
+@pytest.mark.usefixtures("small_partitions")
+@pytest.mark.parametrize(
+    ("make", "bounds"), [(classifier, LABELS), (lambda: SparseRegressor(**SETTINGS, y_bounds=(0.0, 10.0)), NUMBERS)]
+)
+def test_a_model_that_was_fitted_to_an_open_table_predicts_data_frames_and_open_tables(folder, make, bounds):
+    raw = frame()
+    with open_table(folder / "7.parquet", bounds) as table:
+        assert table.lengths.size > 5
+        model = make().fit(table)
+        of_table = model.predict(table)
+    encoded = TableEncoder(bounds=bounds).fit(raw).transform(raw)
+    expected = make().fit(encoded, raw[bounds.target.name].to_pylist()).predict(encoded)
+    others = raw.select(list(reversed(raw.column_names)))
+    for found in (of_table, model.predict(raw), model.predict(others), pickle.loads(pickle.dumps(model)).predict(raw)):
+        if bounds is LABELS:
+            assert found.tolist() == expected.tolist()
+        else:
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+    # Raw numbers that were taken for features would be far beyond every bound.
+    assert len(set(np.asarray(expected).tolist())) > 1
+    # A later fit to arrays forgets the table.
+    refitted = model.set_params(random_state=4).fit(encoded, raw[bounds.target.name].to_pylist())
+    with pytest.raises((DataError, UserWarning)):
+        refitted.predict(raw)
+
+
+def test_an_open_table_with_other_bounds_is_not_predicted(folder):
+    with open_table(folder / "7.parquet", LABELS) as table:
+        model = classifier().fit(table)
+    wider = replace(LABELS, columns=dict(LABELS.columns) | {"age": Column("number", lower=0.0, upper=200.0)})
+    with open_table(folder / "7.parquet", wider) as table, pytest.raises(DataError, match="with the same bounds file"):
+        model.predict(table)
+
+
+def test_rows_that_were_gathered_by_person_are_not_predicted_in_another_order(scattered):
+    with open_table(scattered / "scattered.parquet", LABELS) as table:
+        model = classifier().fit(table)
+    with (
+        open_table(scattered / "scattered.parquet", OF_PERSONS) as table,
+        pytest.raises(DataError, match="gathered by person, in another order"),
+    ):
+        model.predict(table)

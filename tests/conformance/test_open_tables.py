@@ -43,7 +43,7 @@ NUMBERS, LABELS = np.clip(0.7 * X[:, 0], -1.0, 1.0), np.where(X[:, 0] > 0, "well
 CLASSES = ("ill", "well")
 ACCEPTING = {
     "SparseRegressor", "SparseClassifier", "HardThresholdRegressor", "HardThresholdClassifier",
-    "CorrelationSelector", "PrivateScaler",
+    "CorrelationSelector", "PrivateScaler", "SparseSurvival",
 }  # fmt: skip
 PRIVATE = {entry.kind.__name__: entry for entry in reversed(ENTRIES) if hasattr(entry.kind, "partitions_refused")}
 
@@ -79,7 +79,8 @@ def test_a_class_that_needs_memory_names_those_that_do_not(name):
         assert words.startswith(f"X: expected a table in memory for {name}, since ")
         assert words.endswith(", or compute() the table.")
         assert (
-            set(re.findall(r"\w+(?:Regressor|Classifier|Selector|Scaler)\b", words.partition("; use ")[2])) == ACCEPTING
+            set(re.findall(r"\w+(?:Regressor|Classifier|Selector|Scaler|Survival)\b", words.partition("; use ")[2]))
+            == ACCEPTING
         )
 
 
@@ -368,8 +369,21 @@ def test_predictions_of_dask_are_dask_and_the_same():
         assert (lazy.dtype, lazy.shape) == (expected.dtype, expected.shape)
         np.testing.assert_array_equal(lazy.compute(), expected)
     np.testing.assert_array_equal(regressor.predict(frame).compute(), regressor.predict(frame.compute()))
-    with pytest.raises(DataError, match="for predict, got an open table"):
-        classifier.predict(PartitionedTable(reader_of()))
+
+
+def test_predictions_of_an_open_table_are_those_of_its_arrays():
+    classifier = SparseClassifier(classes=CLASSES, n_nonzero=2, random_state=0).fit(X, LABELS)
+    for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
+        of_partitions = getattr(classifier, method)(PartitionedTable(reader_of(), engine=StreamedSource))
+        of_arrays = getattr(classifier, method)(X)
+        assert (of_partitions.dtype, of_partitions.shape) == (of_arrays.dtype, of_arrays.shape)
+        if of_arrays.dtype.kind == "f":
+            # BLAS may round a product differently where a row stands elsewhere in its block.
+            np.testing.assert_allclose(of_partitions, of_arrays, rtol=1e-13, atol=1e-15)
+        else:
+            assert of_partitions.tolist() == of_arrays.tolist()
+    with pytest.raises(DataError, match="features of the one that the model was fitted to, got another"):
+        classifier.predict(PartitionedTable(reader_of(table=X[:, :5])))
 
 
 def test_seeds_and_accounts_stay_with_the_driver():

@@ -10,7 +10,7 @@ from unittest.mock import patch
 import numpy as np
 
 from taciturn.data.persons import PersonRows
-from taciturn.engines import ArraySource
+from taciturn.engines import ArraySource, Block
 from taciturn.methods import clipped_records
 from taciturn.methods.inference import whitened
 from taciturn.methods.selection import run as selection_run
@@ -87,7 +87,25 @@ def whitened_rows_with_weights_of_their_own():
 @contextmanager
 def full_weight_in_ranks():
     """Every row of a person has the whole weight in a quantile."""
-    with patch.object(PersonRows, "weights", property(lambda self: np.full(int(self.counts.sum()), 720_720))):
+
+    def whole(self, count):
+        n_rows = int(self.counts.sum())
+        return count(slice(0, n_rows), np.full(n_rows, 720_720))
+
+    with patch.object(PersonRows, "weighed", whole):
+        yield
+
+
+@contextmanager
+def rows_counted_without_a_limit():
+    """Persons that count by their rows count by all of them."""
+
+    def unlimited(self, most):
+        weight = self.persons.of_rows / most
+        weight = weight if self.weight is None else weight * self.weight
+        return Block(self._whole, self.target, self.persons, self.columns, self._rows, weight, self.offset)
+
+    with patch.object(Block, "counting_rows", unlimited):
         yield
 
 
@@ -112,6 +130,7 @@ BROKEN = {
         whitened_rows_with_weights_of_their_own,
         ("SparseRegressor", "SparseClassifier"),
     ),
+    "rows counted without a limit": (rows_counted_without_a_limit, ("SparseRegressor", "SparseClassifier")),
     "full weight in ranks": (full_weight_in_ranks, ("SparseRegressor", "HardThresholdClassifier", "PrivateScaler")),
 }
 """What is broken, and the classes whose replays have to notice."""

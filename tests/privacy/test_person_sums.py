@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from taciturn.core.validation import ONE
 from taciturn.data.design import Design
-from taciturn.data.persons import PERSON_WEIGHT, PersonRows
+from taciturn.data.persons import MANY_ROWS, PERSON_WEIGHT, PersonRows
 from taciturn.data.records import Records
 from taciturn.data.sensitivity import (
     RELATIONS,
@@ -48,6 +48,7 @@ from taciturn.methods.sums import (
     RowNorms,
     SlopeMoments,
     TargetSum,
+    WeightSum,
 )
 
 D, WEIGHT, PRODUCT, SQUARED = 3, 40_000, 10**9, 1 << 24
@@ -74,9 +75,17 @@ HEAVY = (*range(1, 40), 97, 1009, 2972, 65_537, 720_721, 1_441_439)
 
 def test_weights_in_ranks_add_up_to_no_more_than_one_person():
     for n_rows in HEAVY:
-        weights = PersonRows(np.array([n_rows])).weights
-        assert weights.min() >= 0
-        assert int(weights.sum()) <= PERSON_WEIGHT
+        persons = PersonRows(np.array([n_rows]))
+
+        def whole(rows, weights, n_rows=n_rows):
+            return np.array([len(np.arange(n_rows)[rows]) if weights is None else weights.sum()])
+
+        counted = int(persons.weighed(whole)[0])
+        assert 0.9 * PERSON_WEIGHT < counted <= PERSON_WEIGHT
+        # However many rows there are, half of them are half of a person.
+        half = persons.cell_shares(np.arange(n_rows) % 2, 2, PERSON_WEIGHT, np.ones(n_rows))
+        assert 0 <= half.min() <= half.sum() <= PERSON_WEIGHT
+        assert n_rows < 2 or abs(int(half[0]) / PERSON_WEIGHT - (n_rows + 1) // 2 / n_rows) < 1e-3
     # Rounded to the nearest, the weights of some persons would be those of two.
     assert max(n_rows * round(PERSON_WEIGHT / n_rows) for n_rows in HEAVY) > 1.9 * PERSON_WEIGHT
 
@@ -203,7 +212,8 @@ def test_selections_and_scores_of_a_person(n_classes, seed, n_rows):
     grid = (-1.0, 0.0, 0.7)
     counts = ColumnCounts((grid,) * D)
     for values, mirrored in counts.split(counts(block)):
-        assert values[-1] == mirrored[-1] == n_rows * (PERSON_WEIGHT // n_rows) <= PERSON_WEIGHT
+        counted = n_rows * (PERSON_WEIGHT // n_rows) if n_rows <= MANY_ROWS else PERSON_WEIGHT
+        assert values[-1] == mirrored[-1] == counted <= PERSON_WEIGHT
     predictions = Block(Design(rng.integers(0, 3, (n_rows, 1)).astype(float), 9.0), rng.integers(0, 3, n_rows), persons)
     outcomes = OutcomeCounts(3, PERSON_WEIGHT)(predictions)
     assert outcomes.min() >= 0
@@ -308,3 +318,99 @@ def test_sums_that_forget_the_number_of_rows_break_their_bounds():
     for counts, holds in ((block.row_counts, True), (None, False)):
         total = ClippedRecords(clipping, design, y, norms, counts).sums(np.zeros((1, D + 1)))
         assert (l2(total) <= PRODUCT**2) is holds
+
+
+# ------------------------------------------------------------------ persons with very many rows
+
+
+def many_rows(n_rows, loss=None, seed=0):
+    rng = np.random.default_rng(seed)
+    X, y = rng.uniform(-1, 1, (n_rows, D)), rng.uniform(-ONE, ONE, n_rows).round()
+    return X, y, Block(Design(X, 1.0), y, PersonRows(np.array([n_rows])))
+
+
+@pytest.mark.parametrize("n_rows", [9, 65, 5000, 50_000])
+def test_a_person_with_many_rows_counts_as_finely_as_one_with_few(n_rows):
+    X, y, block = many_rows(n_rows)
+    clipping = Clipping(None, D, HuberLoss(4.0), 1, 4 * ONE * ONE, ONE, WEIGHT, 4.0)
+    lattice, residuals = np.column_stack((np.rint(X * ONE), np.full(n_rows, ONE))), y / ONE
+    gradient = GradientSum(clipping, np.zeros((1, D + 1)))(block)[0]
+    exact = -(residuals[:, None] * lattice).mean(axis=0) * WEIGHT / 4.0
+    size = np.abs(lattice).max() * WEIGHT / 4.0
+    assert np.abs(gradient - exact).max() < 2e-3 * size
+    gram = GramMatrix(clipping, SQUARED)(block) / SQUARED * clipping.row_squared
+    assert np.abs(gram - lattice.T @ lattice / n_rows).max() < 2e-3 * clipping.row_squared
+    if n_rows > WEIGHT:
+        # With a part of the weight for each row nothing is left of it.
+        norms = np.square(np.rint(X * ONE)).sum(axis=1)
+        parts = ClippedRecords(clipping, Design(X, 1.0), y, norms, np.full(n_rows, n_rows))
+        assert not parts.sums(np.zeros((1, D + 1))).any()
+
+
+def test_means_of_terms_near_the_end_of_64_bits():
+    rng = np.random.default_rng(2)
+    for n_rows in (3, 100, 4097):
+        terms = rng.integers(-(2**62), 2**62, (2 * n_rows, 2))
+        terms[:n_rows] = 2**62 - 1
+        means = PersonRows(np.array([n_rows, n_rows])).mean_terms(terms)
+        for place in range(2):
+            total = [sum(map(int, column)) for column in terms[place * n_rows : (place + 1) * n_rows].T]
+            expected = [int(abs(each) // n_rows) * (1 if each >= 0 else -1) for each in total]
+            assert means[place].tolist() == expected
+
+
+@pytest.mark.parametrize("n_rows", [(70, 90), (70, 1), (65, 5), (400, 3)])
+def test_replaced_persons_with_cut_gram_matrices_keep_the_bound(n_rows):
+    """The bound of matrices that are cut to integers: of opposite rows it is nearly reached, and never passed."""
+    row_squared = 1 << 12
+    bound = gram_matrix(row_squared, "replace-one").value
+    clipping = Clipping(None, D, HuberLoss(1.0), 1, ONE * ONE, 0, WEIGHT, 1.0)
+    upper, weights = np.triu_indices(D), np.where(np.eye(D)[np.triu_indices(D)] == 1.0, 12, 17)
+    largest = 0.0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        matrices = []
+        for which, number in enumerate(n_rows):
+            rows = np.zeros((number, D))
+            rows[:, which] = 1.0
+            rows += rng.normal(0.0, 0.3 * (seed % 3), (number, D))
+            matrices.append(
+                GramMatrix(clipping, row_squared)(
+                    Block(Design(rows, 1.0), np.zeros(number), PersonRows(np.array([number])))
+                )
+            )
+        moved = (matrices[0] - matrices[1])[upper] * weights
+        largest = max(largest, float(np.sqrt(l2(moved))))
+    assert 0.95 * bound < largest <= bound
+
+
+# ------------------------------------------------------------------ persons that count by their rows
+
+
+@given(seed=st.integers(0, 10**6), n_rows=ROWS, most=st.sampled_from([1, 3, 8, 64, 1000]))
+@settings(max_examples=60, deadline=None)
+def test_persons_that_count_by_their_rows_keep_the_bound_of_one_record(seed, n_rows, most):
+    rng = np.random.default_rng(seed)
+    loss = HuberLoss(0.5)
+    block, clipping = person(seed, n_rows, loss).counting_rows(most), clippings(loss, 1, joint=True)
+    coefficients = rng.normal(0.0, 3.0, (1, D + 1))
+    share = min(n_rows, most) / most
+    assert l2(GradientSum(clipping, coefficients)(block)) <= (share * PRODUCT) ** 2 * (1 + 1e-9)
+    matrix = GramMatrix(clippings(loss, 1, joint=False), SQUARED)(block)
+    assert int(np.trace(matrix)) <= share * SQUARED * (1 + 1e-9)
+    assert abs(int(TargetSum()(block)[0])) <= share * ONE
+    assert int(WeightSum(loss)(block)[0]) == pytest.approx(share * ONE, abs=1.0)
+    moments = ResidualMoments(clippings(loss, 1, joint=False), coefficients, 0.5, 0.2, ONE)(block)
+    assert l2(moments) <= ONE**2
+    ranks = CumulativeCounts(RowNorms(loss, None, zeros=True), (0.5, 1.0))(block)
+    assert ranks.max() <= PERSON_WEIGHT
+
+
+def test_rows_that_count_without_a_limit_pass_the_bound(monkeypatch):
+    X, y = np.ones((40, D)), np.full(40, float(ONE))
+    block, clipping = Block(Design(X, 1.0), y, PersonRows(np.array([40]))), clippings(HuberLoss(0.5), 1, joint=True)
+    assert l2(GradientSum(clipping, np.zeros((1, D + 1)))(block.counting_rows(8))) <= PRODUCT**2
+    monkeypatch.setattr("taciturn.engines.interface.np.minimum", lambda rows, most: rows)
+    unlimited = Block(Design(X, 1.0), y, PersonRows(np.array([40]))).counting_rows(8)
+    monkeypatch.undo()
+    assert l2(GradientSum(clipping, np.zeros((1, D + 1)))(unlimited)) > 20 * PRODUCT**2

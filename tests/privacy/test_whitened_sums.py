@@ -28,6 +28,7 @@ from taciturn.methods.inference.whitened import (
     Lengths,
     LengthWeighing,
     LogLinkModel,
+    LongRows,
     MarginLoss,
     MarginNorms,
     NumberLoss,
@@ -82,6 +83,8 @@ def tasks(kind, seed, **how):
         found["information"] = InformationSum(at, loss, local, weighing, trace, SQUARED)
     else:
         found["squares"] = ClippedSquares(at, loss, weighing, NORM)
+    if kind in ("labels", "margins"):
+        found["long rows"] = LongRows(at, loss, (1.0, 2.0, 8.0), 2.0, NORM)
     return found
 
 
@@ -101,9 +104,12 @@ def l2(value):
     return sum(int(each) ** 2 for each in np.ravel(value))
 
 
+VECTORS = ("gradient", "squares", "long rows")
+
+
 def beyond(name, total, relation="zero-out"):
     """Whether a sum is more than a record may add, without rounding."""
-    if name in ("gradient", "squares"):
+    if name in VECTORS:
         return l2(total) > Fraction(jointly_clipped_sum(NORM, relation).value) ** 2
     upper = np.triu_indices(len(total))
     weighted = total[upper] * np.where(upper[0] == upper[1], 12, 17)
@@ -112,7 +118,7 @@ def beyond(name, total, relation="zero-out"):
 
 def share(name, total):
     """How much of the bound a sum takes."""
-    return math.sqrt(l2(total)) / NORM if name in ("gradient", "squares") else float(np.trace(total)) / SQUARED
+    return math.sqrt(l2(total)) / NORM if name in VECTORS else float(np.trace(total)) / SQUARED
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -155,12 +161,12 @@ def test_a_person_with_very_many_rows_counts_as_one(kind, n_rows):
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "margins"])
 def test_the_bounds_are_nearly_attained(kind):
-    largest = dict.fromkeys(("gradient", "scores", "information"), 0.0)
+    largest = {}
     for seed in range(40):
         X, y = records_of(kind, seed, 10)
         for name, task in tasks(kind, seed).items():
             terms = (task(Block(Design(X[[i]], 1.0), y[[i]])) for i in range(len(y)))
-            largest[name] = max(largest[name], *(share(name, term) for term in terms))
+            largest[name] = max(largest.get(name, 0.0), *(share(name, term) for term in terms))
     assert min(largest.values()) > 0.9
     assert max(largest.values()) <= 1.0
 
@@ -262,7 +268,7 @@ def test_sums_are_those_of_numpy(kind):
         reach = weighing.norm / lengths
         w = np.minimum(1, reach) * np.minimum(1, weighing.room * reach)
     else:
-        w = np.minimum(1, bound / (steep * lengths)) * np.minimum(1, trace / (traces * lengths**2))
+        w = np.minimum(1, np.minimum(bound / (steep * lengths), trace / (traces * lengths**2)))
     assert np.mean(w < 0.999) > 0.1
     w = w * loss.present(y)
     scores = np.einsum("i,ik,ij->ikj", w, psi, U).reshape(len(y), -1)
@@ -294,7 +300,7 @@ def test_rows_of_a_person_share_one_weight():
     def mean(values):
         return np.bincount(owners, values) / counts
 
-    w = np.minimum(1, bound / mean(steep * lengths)) * np.minimum(1, trace / mean(traces * lengths**2))
+    w = np.minimum(1, np.minimum(bound / mean(steep * lengths), trace / mean(traces * lengths**2)))
     sums = np.array([w[p] * (psi * U)[owners == p].mean(axis=0) for p in range(60)])
     block = Block(Design(X, 1.0), y, PersonRows(counts))
     gradient = ScoreSum(at, loss, local, weighing, bound, NORM)(block) * (bound / NORM)
@@ -318,3 +324,40 @@ def test_clipped_squares_are_those_of_numpy():
     np.testing.assert_allclose(found, (w[:, None] * U**2).sum(axis=0), rtol=1e-6)
     # Without the clip of long rows they are the diagonal of the Gram matrix, from which they tell rare directions.
     assert (found < 0.99 * ((w / np.minimum(1, reach))[:, None] * U**2).sum(axis=0)).any()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EveryEntryInFull(LongRows):
+    """Counts that do not look at how many entries of a record are long, and no check of their norms."""
+
+    def __call__(self, block):
+        total = 0
+        for rows in self.pieces(block):
+            sizes = np.abs(rows.u) * self.at.unit
+            cells = [(sizes > low) & (sizes <= high) for low, high in pairwise((*self.levels, math.inf))]
+            terms = np.concatenate(cells, axis=1) * rows.present[:, None] / math.sqrt(self.n_entries)
+            total = total + np.trunc(terms * self.norm).astype(object).sum(axis=0)
+        return total
+
+
+def test_long_rows_are_those_of_numpy_and_count_less_along_many_entries():
+    X, y = records_of("labels", 4, 300)
+    loss, at, *_ = setting("labels", 4)
+    levels = (1.0, 2.0, 8.0)
+    U = np.column_stack((np.rint(np.clip(X, -1, 1) * ONE) / ONE, np.ones(len(X)))) @ at.matrix.T
+    cells = np.stack([(np.abs(U) > a) & (np.abs(U) <= b) for a, b in pairwise((*levels, math.inf))], axis=1)
+    shares = (y >= 0) / np.sqrt(np.maximum(cells.sum(axis=(1, 2)), 2.0))
+    block = Block(Design(X, 1.0), y)
+    found = LongRows(at, loss, levels, 2.0, NORM)(block) / NORM
+    np.testing.assert_allclose(found, (cells * shares[:, None, None]).sum(axis=0).ravel(), rtol=1e-6, atol=1e-6)
+    broken = EveryEntryInFull(at, loss, levels, 2.0, NORM)
+    assert any(beyond("long rows", broken(Block(Design(X[[i]], 1.0), y[[i]]))) for i in range(len(y)))
+
+
+def test_rows_of_a_person_are_parts_of_one_count():
+    X, y = np.ones((6, D)), np.ones(6, dtype=int)
+    loss, at, *_ = setting("labels", 4)
+    task = LongRows(at, loss, (1.0, 2.0, 8.0), 2.0, NORM)
+    one, many = (task(Block(Design(X[:n], 1.0), y[:n], PersonRows(np.array([n])))) for n in (1, 6))
+    assert l2(one) > 0
+    np.testing.assert_allclose(many, one, rtol=1e-6)

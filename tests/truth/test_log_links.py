@@ -69,6 +69,33 @@ def test_without_noise_coefficients_and_errors_are_those_of_a_glm(loss, monkeypa
 
 
 @pytest.mark.parametrize("loss", BOUNDS)
+def test_with_weights_and_exposures_they_are_those_of_a_glm_too(loss):
+    X, y = draw(loss, 1, 3000)
+    rng = np.random.default_rng(2)
+    weight, exposure = rng.uniform(0.0, 5.0, 3000), np.ones(3000)
+    given, bounds = {"sample_weight": weight}, {"weight_bound": 5.0}
+    if loss == "poisson":
+        exposure = rng.uniform(0.05, 2.0, 3000)
+        y = np.minimum(rng.poisson(exposure * np.exp(X @ WEIGHTS + 0.5)), 25)
+        given["exposure"], bounds["exposure_bound"] = exposure, 2.0
+    rows, targets = on_lattice(X, y, BOUNDS[loss][1])
+    family = sm.families.Poisson() if loss == "poisson" else sm.families.Gamma(sm.families.links.Log())
+    model = sm.GLM(targets, sm.add_constant(rows), family=family, freq_weights=weight, offset=np.log(exposure))
+    best = model.fit(tol=1e-13, tol_criterion="params", maxiter=200)
+    scores, bread = model.score_obs(best.params, scale=1.0), np.linalg.inv(model.hessian(best.params, scale=1.0))
+    errors = np.sqrt(np.diag(bread @ (scores.T @ scores) @ bread))
+    settings = {"x_bound": 1.0, "y_bounds": BOUNDS[loss], "n_nonzero": "all", "inference": True, "epsilon": math.inf}
+    found = SparseRegressor(loss=loss, **bounds, **settings).fit(X, y, **given)
+    assert np.abs(np.append(found.intercept_, found.coef_) - best.params).max() < 1e-6
+    assert np.abs(np.append(found.intercept_std_error_, found.coef_std_error_) - errors).max() < 1e-6
+    # Both are used.
+    for name in given:
+        without = {other: values for other, values in given.items() if other != name}
+        other = SparseRegressor(loss=loss, **bounds, **settings).fit(X, y, **without)
+        assert np.abs(np.append(other.intercept_, other.coef_) - best.params).max() > 1e-3
+
+
+@pytest.mark.parametrize("loss", BOUNDS)
 def test_predictors_without_noise_are_maximum_likelihood_too(loss):
     X, y = draw(loss, 1, 3000)
     best, model = glm(loss, *on_lattice(X, y, BOUNDS[loss][1])), fit(loss, X, y, math.inf)

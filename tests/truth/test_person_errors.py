@@ -9,6 +9,10 @@ import pytest
 import statsmodels.api as sm
 
 from taciturn import HardThresholdRegressor, SparseClassifier, SparseRegressor
+from taciturn.data.records import Records
+from taciturn.engines import ArraySource
+from taciturn.losses import LogisticLoss
+from taciturn.methods.inference.whitened import Coordinates, InformationSum, LabelLoss, ScoreSum, ScoreWeighing
 
 sys.path.append(str(Path(__file__).parents[1] / "privacy"))
 from whole_fits import less_noise
@@ -104,3 +108,77 @@ def test_intervals_cover_the_truth_where_the_rows_of_a_person_hang_together(labe
     assert found > 0.88
     # As if rows were independent, standard errors are too small.
     assert coverage(model, labelled=labelled, by_person=False) < found - 0.05
+
+
+# ------------------------------------------------------------------ one weight from rows, and the rows that count
+
+
+def test_weights_from_rows_converge_to_the_truth_where_clipped_sums_do_not():
+    rng, truth, bound, n_persons = np.random.default_rng(0), np.array([1.5, -1.5]), 0.5, 20_000
+    owners = np.repeat(np.arange(n_persons), rng.integers(1, 10, n_persons))
+    X = rng.uniform(-1.0, 1.0, (owners.size, 2))
+    y = (rng.random(owners.size) < 1.0 / (1.0 + np.exp(-X @ truth))).astype(int)
+    source = ArraySource(Records(X, y, owners, n_persons, True), 1.0, n_persons)
+    at, loss, theta = Coordinates.of(np.eye(2), None, intercept=False), LogisticLoss(), np.zeros(2)
+    for _ in range(12):
+        model = LabelLoss(theta[None], np.ones(2))
+        weighing = ScoreWeighing(model, bound / 2.0)
+        gradient = source.total(ScoreSum(at, loss, model, weighing, bound / 2.0, 1 << 34)) * (bound / 2.0 / 2.0**34)
+        information = source.total(InformationSum(at, loss, model, weighing, 1.0, 1 << 30)) / 2.0**30
+        theta = theta - np.linalg.solve(information, gradient)
+    # Many persons are weighted down.
+    rows = next(iter(ScoreSum(at, loss, model, weighing, 1.0, 1).pieces(source._blocks[0])))
+    assert np.mean(weighing.weights(rows) < 0.95) > 0.3
+    assert np.abs(theta - truth).max() < 0.05
+    clipped = np.zeros(2)
+    for _ in range(300):
+        terms = (1.0 / (1.0 + np.exp(-X @ clipped)) - y)[:, None] * X
+        sums = np.column_stack([np.bincount(owners, column) for column in terms.T])
+        sums *= np.minimum(1.0, bound / np.maximum(np.linalg.norm(sums, axis=1), 1e-12))[:, None]
+        clipped = clipped - 6.0 * sums.mean(axis=0)
+    assert np.abs(clipped - truth).min() > 0.15
+
+
+@pytest.mark.parametrize("inference", [False, True])
+def test_persons_count_once_or_by_their_rows(inference):
+    """Without noise: least squares of persons' means, or of rows, with the errors of clusters."""
+    rng = np.random.default_rng(1)
+    n_rows = rng.integers(1, 10, 800)
+    n_rows[0] = 3000
+    owners = np.repeat(np.arange(800), n_rows)
+    X = rng.uniform(-1.0, 1.0, (owners.size, 2))
+    y = np.where(n_rows > 5, 1.5, 0.5)[owners] * X[:, 0] + 0.3 * rng.standard_normal(owners.size)
+    limits = {}
+    for how, weight in (("mean", 1.0 / n_rows[owners]), ("sum", np.ones(owners.size))):
+        best = sm.WLS(y, sm.add_constant(X), weights=weight).fit()
+        limits[how] = best.params[1:]
+        model = SparseRegressor(
+            x_bound=1.0, y_bounds=(-4, 4), n_nonzero="all", epsilon=np.inf, person_weight=how, inference=inference
+        ).fit(X, y, persons=owners)
+        assert np.abs(model.coef_ - best.params[1:]).max() < 1e-4
+        if inference:
+            scores = sm.add_constant(X) * (weight * best.resid)[:, None]
+            of_persons = np.column_stack([np.bincount(owners, column) for column in scores.T])
+            bread = np.linalg.inv((sm.add_constant(X) * weight[:, None]).T @ sm.add_constant(X))
+            errors = np.sqrt(np.diag(bread @ (of_persons.T @ of_persons) @ bread))[1:]
+            assert np.abs(model.coef_std_error_ / errors - 1.0).max() < 1e-3
+        words = model.certificate_.public["estimand"]
+        assert words.startswith("means over persons" if how == "mean" else "sums over rows")
+    assert np.abs(limits["mean"] - limits["sum"]).max() > 0.2
+
+
+def test_rows_that_count_are_estimated_with_noise():
+    rng = np.random.default_rng(2)
+    n_rows = rng.integers(1, 10, 6000)
+    owners = np.repeat(np.arange(6000), n_rows)
+    X = rng.uniform(-1.0, 1.0, (owners.size, 2))
+    y = np.where(n_rows > 5, 1.5, 0.5)[owners] * X[:, 0] + 0.3 * rng.standard_normal(owners.size)
+    pooled = np.linalg.lstsq(X, y, rcond=None)[0][0]
+    settings = {"x_bound": 1.0, "y_bounds": (-4, 4), "n_nonzero": "all", "epsilon": 5.0, "random_state": 0}
+    for inference in (False, True):
+        by_rows, once = (
+            SparseRegressor(person_weight=how, inference=inference, **settings).fit(X, y, persons=owners)
+            for how in ("sum", "mean")
+        )
+        assert abs(by_rows.coef_[0] - pooled) < 0.06 < abs(once.coef_[0] - pooled)
+        assert "numbers of rows" in " ".join(release.subject for release in by_rows.certificate_.events)

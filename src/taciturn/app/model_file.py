@@ -9,19 +9,19 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import is_classifier
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
 from taciturn._version import __version__
 from taciturn.core.errors import CertificateError, DataError, ParameterError, TaciturnError
+from taciturn.core.sklearn_base import check_is_fitted, is_classifier
 from taciturn.core.validation import ONE, BoolArray, FloatArray, check_choice, parse_strictly
+from taciturn.data.survival import EXITS, check_cuts
 from taciturn.data.target import (
     DEFAULT_X_BOUND,
     N_DECILES,
@@ -31,10 +31,13 @@ from taciturn.data.target import (
     MeanCells,
     check_y_bounds,
 )
-from taciturn.methods.families import family_of
+from taciturn.engines.interface import ENCODER
+from taciturn.methods.base import NOISE
+from taciturn.methods.families import HAZARDS, family_of
 from taciturn.methods.inference.summary import Inference, restore_inference
 from taciturn.methods.registry import classes_of
 from taciturn.methods.scores.function import ModelScore, PrivateScore
+from taciturn.methods.survival.curve import SurvivalCurve
 from taciturn.privacy.certificate import Certificate
 from taciturn.tables.bounds import TableBounds
 from taciturn.tables.columns import TableSchema
@@ -42,6 +45,8 @@ from taciturn.tables.formats import check_readable
 from taciturn.tables.reading import TableEncoder
 
 if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
     from taciturn.methods.inference.summary import CoefficientSummary
 
 
@@ -321,13 +326,13 @@ VERSION = 3
 _BEFORE = 2
 """The version of taciturn 0.2, which is read, too."""
 
-_ADDED = frozenset({"select", "groups", "weight_bound", "exposure_bound"})
+_ADDED = frozenset({"select", "groups", "weight_bound", "person_weight", "exposure_bound"})
 """Parameters that files of the version before do not state; they have their defaults."""
 
 NOT_STORED = frozenset({"account", "random_state"})
 """Parameters that no file holds: with the seed a reader could remove the noise, and an account's URL is the owner's."""
 
-CLASSES: dict[str, Any] = classes_of("regressor", "classifier")
+CLASSES: dict[str, Any] = classes_of("regressor", "classifier", "survival")
 """Estimators by the names that a file gives them."""
 
 
@@ -377,6 +382,28 @@ def new_estimator(content: dict[str, Any]) -> Any:
     return estimator
 
 
+def _noise_to_content(estimator: Any) -> list[Any] | None:
+    """The deviations of the noise in each coefficient, null where there is no coefficient; None where not known."""
+    noise = getattr(estimator, NOISE, None)
+    # Standard errors have it as one of their parts.
+    if noise is None or getattr(estimator, "inference_", None) is not None:
+        return None
+    rows = [[value if math.isfinite(value) else None for value in row] for row in np.atleast_2d(noise).tolist()]
+    return rows if is_classifier(estimator) else rows[0]
+
+
+def _set_noise(estimator: Any, content: Any) -> None:
+    if content is None:
+        return
+    if getattr(estimator, "inference_", None) is not None:
+        raise damaged("noise beside the parts of standard errors")
+    coefficients = np.atleast_2d(estimator.coef_)
+    numbers = _errors("noise", content if is_classifier(estimator) else [content], coefficients.shape)
+    if (np.isnan(numbers) & (coefficients != 0.0)).any():
+        raise damaged("coefficients without the noise of others")
+    setattr(estimator, NOISE, numbers.reshape(np.shape(estimator.coef_)))
+
+
 def set_fitted(estimator: Any, content: dict[str, Any], names: list[str]) -> None:
     """Set the fitted attributes, after a check of their shapes."""
     n_features = len(names)
@@ -393,7 +420,10 @@ def set_fitted(estimator: Any, content: dict[str, Any], names: list[str]) -> Non
         if content["classes"] is not None:
             raise damaged("classes of a number")
         estimator.intercept_ = float(read_numbers("intercept", content["intercept"], ()))
-        estimator.y_bounds_ = check_y_bounds(estimator.y_bounds)
+        if task_of(estimator) == "survive":
+            _set_hazards(estimator, content["hazards"])
+        else:
+            estimator.y_bounds_ = check_y_bounds(estimator.y_bounds)
     estimator.coef_ = read_numbers("coefficients", content["coefficients"], shape)
     nonzero = estimator.coef_ != 0.0
     estimator.support_ = nonzero.any(axis=0) if nonzero.ndim == 2 else nonzero
@@ -402,8 +432,50 @@ def set_fitted(estimator: Any, content: dict[str, Any], names: list[str]) -> Non
             raise damaged("a number of steps that is none")
         estimator.n_iter_ = content["n_steps"]
     set_inference(estimator, _present_inference(content))
+    # Files of the version before have none.
+    _set_noise(estimator, content.get("noise"))
     if read_truth("sparse", content):
         estimator.sparsify()
+
+
+def _read_date(value: Any) -> str | None:
+    """The day of a fit, None in files of the version before."""
+    if value is not None and (not isinstance(value, str) or re.fullmatch(r"\d{4}-\d\d-\d\d", value, re.ASCII) is None):
+        raise damaged("a date that is no day")
+    return value
+
+
+def task_of(estimator: Any) -> str:
+    """The learning task of a model: "regress", "classify" or "survive"."""
+    if is_classifier(estimator):
+        return "classify"
+    return "survive" if family_of(estimator) is HAZARDS else "regress"
+
+
+def _hazards_content(estimator: Any) -> dict[str, Any]:
+    curve = estimator.survival_curve_
+    return {
+        "baseline": estimator.baseline_hazard_.tolist(),
+        "exits": curve.counts.tolist(),
+        "noise_std": float(curve.std),
+    }
+
+
+def _set_hazards(estimator: Any, content: Any) -> None:
+    """Set the baseline hazards, and the numbers of exits from which the survival curve is computed."""
+    if not isinstance(content, dict) or sorted(content) != ["baseline", "exits", "noise_std"]:
+        raise damaged("'hazards' with other keys than baseline, exits, noise_std")
+    estimator.cuts_ = np.asarray(check_cuts(estimator.cuts))
+    size = estimator.cuts_.size
+    estimator.baseline_hazard_ = read_numbers("baseline", content["baseline"], (size,))
+    exits = read_numbers("exits", content["exits"], (size, EXITS))
+    deviation = float(read_numbers("noise_std", content["noise_std"], ()))
+    if (estimator.baseline_hazard_ < 0.0).any() or deviation < 0.0:
+        raise damaged("a hazard or noise that is negative")
+    if estimator.intercept_:
+        raise damaged("an intercept beside baseline hazards")
+    level = float(estimator.confidence_level)
+    estimator.survival_curve_ = SurvivalCurve(estimator.cuts_, exits, deviation, level, estimator.certificate_)
 
 
 def check_agreement(estimator: Any, bounds: TableBounds) -> None:
@@ -424,6 +496,12 @@ def check_agreement(estimator: Any, bounds: TableBounds) -> None:
         raise foreign("a model without noise and a certificate that promises some")
     if bounds.target.kind is not None and family_of(estimator).kind != bounds.target.kind:
         raise damaged("a model of another kind of target than its bounds state")
+    if task_of(estimator) == "survive" and tuple(estimator.cuts_.tolist()) != bounds.target.cuts:
+        raise damaged("cuts that contradict its bounds")
+    for name, measured in (("weight_bound", bounds.weight), ("exposure_bound", bounds.exposure)):
+        stated = getattr(estimator, name, None)
+        if measured is not None and stated != measured.upper:
+            raise damaged(f"a {name} that contradicts its bounds")
     check_inference_fact(estimator)
 
 
@@ -617,6 +695,8 @@ class Model:
     command: str
     digest: str | None = None
     """SHA-256 of the text that it was read from, which an earlier version may have written in another form."""
+    date: str | None = None
+    """The day of the fit, in universal time; None for a model of an earlier version, or made in Python."""
 
     def __post_init__(self) -> None:
         name = type(self.estimator).__name__
@@ -634,8 +714,8 @@ class Model:
 
     @property
     def task(self) -> str:
-        """The learning task: "regress" or "classify"."""
-        return "classify" if is_classifier(self.estimator) else "regress"
+        """The learning task: "regress", "classify" or "survive"."""
+        return task_of(self.estimator)
 
     @property
     def encoder(self) -> TableEncoder:
@@ -668,11 +748,17 @@ class Model:
 
     def pipeline(self) -> Pipeline:
         """Return encoder and estimator as one fitted pipeline, which takes tables with named columns."""
-        encoder = self.encoder
-        if hasattr(self.estimator, "feature_names_in_"):
+        from sklearn.pipeline import Pipeline
+
+        encoder, estimator = self.encoder, self.estimator
+        if hasattr(estimator, "feature_names_in_"):
             # An estimator that was fitted with feature names warns if it predicts without them.
             encoder.set_output(transform="pandas")
-        return Pipeline([("encode", encoder), ("model", self.estimator)])
+        if ENCODER in vars(estimator):
+            # One that was fitted to an open table would encode what is encoded already.
+            estimator = copy(estimator)
+            delattr(estimator, ENCODER)
+        return Pipeline([("encode", encoder), ("model", estimator)])
 
     def summary(self) -> CoefficientSummary:
         """The coefficients with standard errors, p-values and intervals, by feature and per unit of the columns.
@@ -720,9 +806,11 @@ class Model:
         parameters = {name: to_plain(name, value) for name, value in stored}
         if parameters.get("x_bound", math.inf) is None:
             parameters["x_bound"] = DEFAULT_X_BOUND
+        # Bounds of the fit: the parameter may have been set since.
         if self.task == "regress":
-            # The bounds of the fit: the parameter may have been set since.
             parameters["y_bounds"] = list(estimator.y_bounds_)
+        elif self.task == "survive":
+            parameters["cuts"] = estimator.cuts_.tolist()
         sparse = sp.issparse(estimator.coef_)
         coefficients = estimator.coef_.toarray() if sparse else estimator.coef_
         content = {
@@ -739,12 +827,16 @@ class Model:
             "intercept": np.asarray(estimator.intercept_).tolist(),
             "classes": estimator.classes_.tolist() if self.task == "classify" else None,
             "inference": inference_to_content(estimator),
+            "noise": _noise_to_content(estimator),
             "n_steps": int(estimator.n_iter_) if hasattr(estimator, "n_iter_") else None,
             "sparse": sparse,
             "named": hasattr(estimator, "feature_names_in_"),
             "certificate": json.loads(self.certificate.to_json()),
             "command": self.command,
+            "date": self.date,
         }
+        if self.task == "survive":
+            content["hazards"] = _hazards_content(estimator)
         lines = (f'  "{key}": {json.dumps(value, allow_nan=False)}' for key, value in content.items())
         return "{\n" + ",\n".join(lines) + "\n}"
 
@@ -767,10 +859,10 @@ class Model:
             if content["features"] != names:
                 raise damaged("features that do not follow from its bounds")
             estimator = new_estimator(content)
-            set_fitted(estimator, content, names)
             estimator.certificate_ = Certificate.from_json(json.dumps(content["certificate"]))
+            set_fitted(estimator, content, names)
             check_agreement(estimator, bounds)
-            model = cls(bounds, estimator, command, digest)
+            model = cls(bounds, estimator, command, digest, _read_date(content.get("date")))
             check_choice((model.task,), task=content["task"])
             return model
 
@@ -793,6 +885,32 @@ def shown_weights(estimator: Any, bounds: TableBounds) -> tuple[FloatArray, Floa
             values[:, [*others, first]] -= values[:, [first]]
             references.append(names[first])
     return values, intercepts, references
+
+
+def shown_noise(estimator: Any, bounds: TableBounds) -> FloatArray | None:
+    """The deviations of the noise in the weights as :func:`shown_weights` has them; None where they are not known."""
+    stored = getattr(estimator, NOISE, None)
+    if stored is None:
+        return None
+    noise = np.nan_to_num(np.atleast_2d(np.array(stored, dtype=np.float64)))
+    dense = estimator.coef_.toarray() if sp.issparse(estimator.coef_) else estimator.coef_
+    values, names = np.atleast_2d(dense), bounds.feature_names
+    for first, *others in bounds.indicator_blocks if getattr(estimator, "fit_intercept", True) else ():
+        levels = [first, *(place for place in others if "=" in names[place])]
+        if values[:, levels].any(axis=0).all():
+            # A difference has the noise of both.
+            noise[:, others] = np.hypot(noise[:, others], noise[:, [first]])
+            noise[:, first] = 0.0
+    return noise
+
+
+def noisy_weights(estimator: Any, bounds: TableBounds) -> BoolArray:
+    """Whether the noise in each weight, as it is shown, is as large as the weight; false where it is not known."""
+    weights, noise = shown_weights(estimator, bounds)[0], shown_noise(estimator, bounds)
+    if noise is None:
+        return np.zeros(weights.shape, dtype=bool)
+    found: BoolArray = (weights != 0.0) & (noise >= np.abs(weights))
+    return found
 
 
 def load(path: str | os.PathLike[str]) -> Pipeline:

@@ -12,17 +12,18 @@ import shlex
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
-from sklearn.base import is_classifier
 
 from taciturn._version import __version__
 from taciturn.app.model_file import SPLIT_RECORDS, Model, ScoreFile, model_digest, public_facts
+from taciturn.charts import round_safely
 from taciturn.core.errors import AccountError, CertificateError, DataError, ParameterError, TaciturnError
+from taciturn.core.sklearn_base import is_classifier
 from taciturn.core.validation import parse_strictly
 from taciturn.privacy.account import person_column_of
 from taciturn.privacy.calibration import best_bound, proves
@@ -55,12 +56,15 @@ class Verification:
     """What was checked of a folder or a file, and what was not.
 
     The ``certificate`` is None unless it holds. ``signed_by`` is the owner's public key in hexadecimal digits, if it
-    was given and signed these files.
+    was given and signed these files. ``certificates`` are all that hold, by the name of their file: that of the fit or
+    the selection, and that of a score beside it. ``model`` is the one of ``model.json``, if there is one.
     """
 
     items: tuple[CheckedItem, ...]
     certificate: Certificate | None
     signed_by: str | None
+    certificates: Mapping[str, Certificate]
+    model: Model | None
 
     @property
     def holds(self) -> bool:
@@ -474,8 +478,12 @@ def check_model_facts(model: Model) -> None:
         _check_fact(certificate, name, getattr(estimator, name, None))
     if is_classifier(estimator):
         _check_fact(certificate, "classes", estimator.classes_.tolist())
+    elif model.task == "survive":
+        _check_fact(certificate, "cuts", estimator.cuts_.tolist())
     else:
         target = model.bounds.target
+        for name in ("weight_bound", "exposure_bound"):
+            _check_fact(certificate, name, getattr(estimator, name, None))
         stated = None if target.lower is None else [target.lower, target.upper]
         for ends in (list(estimator.y_bounds_), stated):
             _check_fact(certificate, "y_bounds", ends)
@@ -809,7 +817,9 @@ def sign_folder(
 
 def _examine(examination: _Examination) -> Verification:
     items = tuple(examination.items())
-    found = Verification(items, examination.certificate, examination.signed_by)
+    found = Verification(
+        items, examination.certificate, examination.signed_by, examination.certificates, examination.model
+    )
     refused = sorted((item for item in found.items if item.outcome == FAILS), key=lambda item: item.name != "signature")
     if refused:
         # A file that is not the signed one explains the contradictions.
@@ -829,8 +839,9 @@ class _Examination:
     _entries: list[LedgerEntry] | None
     certificate: Certificate | None = None
     signed_by: str | None = None
+    certificates: dict[str, Certificate] = field(default_factory=dict)
+    model: Model | None = None
     _content: Any = None
-    _model: Model | None = None
     _score: ScoreFile | None = None
     _writer: str = ""
     _partly: bool = False
@@ -861,7 +872,7 @@ class _Examination:
                 yield CheckedItem(
                     name, FAILS, "certificate.json: expected it in the folder, and it is missing; ask for a fresh copy."
                 )
-        if self._model is not None and _REPORT not in files and self._files.whole:
+        if self.model is not None and _REPORT not in files and self._files.whole:
             yield CheckedItem("report", NOT_CHECKED, "none")
         yield self._account()
         yield self._signature()
@@ -901,7 +912,7 @@ class _Examination:
                 f"{quoted(name)}: expected a certificate, got the statement of a run that did not finish; count its "
                 "whole budget as spent."
             )
-        self.certificate = _read_certificate(self._files.text(name))
+        self.certificate = self.certificates[name] = _read_certificate(self._files.text(name))
         return _describe_claim(self.certificate)
 
     def _check_inside(self, name: str, content: Any, *, own: bool = False) -> Certificate:
@@ -912,6 +923,8 @@ class _Examination:
             check_same_certificate(name, inside, self._content)
         if not self._files.whole:
             self.certificate = certificate
+        if own or not self._files.whole:
+            self.certificates[name] = certificate
         return certificate
 
     def _check_model(self, name: str) -> str:
@@ -920,7 +933,7 @@ class _Examination:
         self._writer = str(content.get("taciturn"))
         model = Model.from_json(self._files.text(name))
         check_model_facts(model)
-        self._model = model
+        self.model = model
         features = f"{int(model.estimator.support_.sum()):,} of {len(model.feature_names):,} features"
         claim = "" if self._files.whole else f"; {_describe_claim(certificate)}"
         return f"{type(model.estimator).__name__}, {features}; agrees with its certificate{claim}"
@@ -938,7 +951,7 @@ class _Examination:
         if content.get("version") == 1:
             return _describe_claim(certificate)
         score = ScoreFile.from_json(self._files.text(name))
-        if self._model is not None and score.model != model_digest(self._model):
+        if self.model is not None and score.model != model_digest(self.model):
             raise CertificateError(
                 f"{quoted(name)}: expected a score of the model in model.json, got that of another; ask for a fresh "
                 "copy of the folder."
@@ -953,7 +966,7 @@ class _Examination:
             raise CertificateError(_other_report("the certificate in certificate.json"))
         if _MODEL not in self._files.contents:
             raise CertificateError(_other_report("a model.json beside it"))
-        if self._model is None:
+        if self.model is None:
             self._partly = True
             return "of a model that was refused"
         if f"This page was written by taciturn {self._writer} with" not in text:
@@ -964,9 +977,9 @@ class _Examination:
         if self._write_report is None or self._writer != __version__:
             self._partly = True
             return f"{same}; its other numbers were not compared"
-        pages = [self._write_report(self._model)]
+        pages = [self._write_report(self.model)]
         if self._score is not None:
-            pages.append(self._write_report(self._model, self._score))
+            pages.append(self._write_report(self.model, self._score))
         if _MADE_WITH.sub("", text) not in [_MADE_WITH.sub("", page) for page in pages]:
             beside = "model.json" if self._score is None else "model.json and score.json"
             raise CertificateError(_other_report(f"what follows from {beside}"))
@@ -1025,7 +1038,8 @@ def _describe_claim(certificate: Certificate) -> str:
     """What was recomputed of a certificate, in words."""
     if certificate.status == "not private":
         return "no guarantee, and it says so"
-    stated = f"epsilon {certificate.epsilon:g} at delta {certificate.delta:g}, {certificate.relation}"
+    epsilon = round_safely(certificate.epsilon, up=True, digits=6)
+    stated = f"epsilon {epsilon} at delta {certificate.delta:g}, {certificate.relation}"
     releases = f"its {len(certificate.events):,} kinds of release" if len(certificate.events) != 1 else "its release"
     if certificate.status == "as published":
         return f"a published claim of {stated}; what is proved beside it follows from {releases}"

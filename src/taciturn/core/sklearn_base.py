@@ -1,13 +1,15 @@
 """scikit-learn's base classes, which have no types of their own: mypy reads those stated here.
 
 Without them every estimator would derive from ``Any``, and mypy would accept any argument and any attribute. Tools with
-types for scikit-learn read those, since ``MYPY`` is true for mypy alone.
+types for scikit-learn read those, since ``MYPY`` is true for mypy alone. Commands that read a model do without
+scikit-learn (:mod:`taciturn.core.stand_ins`).
 """
 
 from __future__ import annotations
 
 from typing import Any, Self
 
+from taciturn.core.stand_ins import are_wanted
 from taciturn.core.validation import FloatArray
 
 __all__ = [
@@ -17,6 +19,9 @@ __all__ = [
     "RegressorMixin",
     "SelectorMixin",
     "TransformerMixin",
+    "check_is_fitted",
+    "is_classifier",
+    "is_regressor",
 ]
 
 MYPY = False
@@ -57,8 +62,34 @@ if MYPY:
         def inverse_transform(self, X: Any) -> Any: ...
         def get_feature_names_out(self, input_features: Any = None) -> Any: ...
 
+    def check_is_fitted(estimator: object, attributes: str | None = None) -> None: ...
+    def is_classifier(estimator: object) -> bool: ...
+    def is_regressor(estimator: object) -> bool: ...
+
+elif are_wanted():
+    from taciturn.core.stand_ins import (
+        BaseEstimator,
+        ClassifierMixin,
+        OneToOneFeatureMixin,
+        RegressorMixin,
+        SelectorMixin,
+        TransformerMixin,
+        check_is_fitted,
+        is_classifier,
+        is_regressor,
+    )
+
 else:
-    from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, RegressorMixin, TransformerMixin
+    from sklearn.base import (
+        BaseEstimator,
+        ClassifierMixin,
+        OneToOneFeatureMixin,
+        RegressorMixin,
+        TransformerMixin,
+        is_classifier,
+        is_regressor,
+    )
+    from sklearn.utils.validation import check_is_fitted
 
     def __getattr__(name: str) -> Any:
         # Models do without scikit-learn's selectors, which import its metrics.

@@ -18,7 +18,7 @@ import hashlib
 import math
 import re
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -27,10 +27,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taciturn.core.errors import DataError
-from taciturn.core.validation import IndexArray, IntArray
+from taciturn.core.validation import BoolArray, IndexArray, IntArray
 
 PERSON_WEIGHT = 720_720
 """The integer that stands for one person where its rows share a weight of one: divisible by all numbers up to 16."""
+
+MANY_ROWS = 64
+"""A person with more rows than this is summed by itself, in whole rows, and divided by their number once: to share a
+weight among the rows first would be coarse."""
 
 _ONE_KEY_PER_ROW = "expected one key per row of X, got something else; pass a list or column that is as long as y"
 _LONGEST_DECIMAL = 400
@@ -83,9 +87,26 @@ class PersonRows:
         return np.repeat(self.counts, self.counts)
 
     @cached_property
-    def weights(self) -> IntArray:
-        """For each row its part of :data:`PERSON_WEIGHT`, rounded down: those of a person add up to no more."""
-        return PERSON_WEIGHT // self.of_rows
+    def large(self) -> IndexArray:
+        """The places of the persons with many rows."""
+        return np.flatnonzero(self.counts > MANY_ROWS)
+
+    def slices(self, places: IndexArray) -> Iterator[slice]:
+        """The rows of some persons."""
+        for place in places.tolist():
+            start = int(self.starts[place])
+            yield slice(start, start + int(self.counts[place]))
+
+    def weighed(self, count: Callable[[slice | BoolArray, IntArray | None], IntArray]) -> IntArray:
+        """Numbers of rows by some cells, each person counting for :data:`PERSON_WEIGHT`, rounded down.
+
+        ``count`` gives the numbers of some rows, each of which counts for an integer, or for one.
+        """
+        few: BoolArray = self.of_rows <= MANY_ROWS
+        totals: IntArray = count(few, PERSON_WEIGHT // self.of_rows[few])
+        for own in self.slices(self.large):
+            totals = totals + PERSON_WEIGHT * count(own, None) // (own.stop - own.start)
+        return totals
 
     def totals(self, terms: NDArray[Any]) -> NDArray[Any]:
         """The sums of the terms of each person, one row per person."""
@@ -96,9 +117,14 @@ class PersonRows:
 
     def mean_terms(self, terms: IntArray) -> IntArray:
         """The mean of the integer terms of each person, cut towards zero: within any bound that all terms keep."""
-        sums = self.totals(terms)
-        counts = self.counts.reshape(-1, *([1] * (sums.ndim - 1)))
-        means: IntArray = np.sign(sums) * (np.abs(sums) // counts)
+        shape = (-1, *([1] * (terms.ndim - 1)))
+        counts, of_rows = self.counts.reshape(shape), self.of_rows.reshape(shape)
+        # Of quotients and remainders, as the sum of many rows might leave 64 bits.
+        wholes, rest = np.divmod(terms, of_rows)
+        rests = self.totals(rest)
+        down: IntArray = self.totals(wholes) + rests // counts
+        # Towards zero, and not down.
+        means: IntArray = down + ((down < 0) & (rests % counts != 0))
         return means
 
     def cell_shares(
@@ -112,9 +138,14 @@ class PersonRows:
         """
         rows = np.flatnonzero(cells >= 0)
         if weights is not None:
-            shares = np.floor(unit * weights[rows] / self.of_rows[rows]).astype(np.int64)
+            few = rows[self.of_rows[rows] <= MANY_ROWS]
+            shares = np.floor(unit * weights[few] / self.of_rows[few]).astype(np.int64)
             sums = np.zeros(n_cells, dtype=np.int64)
-            np.add.at(sums, cells[rows], shares)
+            np.add.at(sums, cells[few], shares)
+            for own in self.slices(self.large):
+                inside, of_person = cells[own] >= 0, np.zeros(n_cells, dtype=np.int64)
+                np.add.at(of_person, cells[own][inside], np.floor(unit * weights[own][inside]).astype(np.int64))
+                sums += of_person // (own.stop - own.start)
             return sums
         owners = np.repeat(np.arange(self.counts.size), self.counts)[rows]
         pairs, numbers = np.unique(owners * n_cells + cells[rows], return_counts=True)

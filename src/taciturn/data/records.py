@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,9 +11,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, validate_data
 
 from taciturn.core.errors import DataError, SeveralProblemsError, visible
 from taciturn.core.guard import warn_caller
@@ -224,6 +221,23 @@ class Outcomes:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    @classmethod
+    def of(cls, y: Any) -> Outcomes:
+        """Targets with whatever a reader gave beside them."""
+        return y if isinstance(y, cls) else cls(y)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Outcomes]) -> Outcomes:
+        """Those of some rows after one another."""
+        columns = zip(*((each.y, each.weight, each.exposure) for each in parts), strict=True)
+        return cls(*(None if column[0] is None else np.concatenate(column) for column in columns))
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Weights and exposures by the names that ``fit`` has for them, where there are any."""
+        given = {"sample_weight": self.weight, "exposure": self.exposure}
+        return {name: values for name, values in given.items() if values is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -544,6 +558,8 @@ def public_labels(y: Any) -> AnyArray:
                 "y: expected labels that are all text or all numbers, got both; pass the public labels as "
                 "classes=(...), and a record with another label is a null record."
             )
+        from sklearn.utils.multiclass import check_classification_targets
+
         check_classification_targets(plain)
         return np.unique(plain)
 
@@ -562,6 +578,8 @@ def read_table(estimator: Any, X: Any, *, reset: bool, layouts: Any = LAYOUTS) -
     """A table of finite doubles; ``reset`` for the one that the estimator is fitted to."""
 
     def read() -> Any:
+        from sklearn.utils.validation import validate_data
+
         return validate_data(estimator, checked_layout(X), reset=reset, accept_sparse=layouts, dtype=np.float64)
 
     return _canonical(_naming_columns(X, read))
@@ -573,6 +591,8 @@ def read_scaled(scaler: Any, X: Any, *, layouts: Any = LAYOUTS) -> Any:
     def read() -> Any:
         if scaler.invalid == "null":
             return checked_shape(judged_table(X), layouts)
+        from sklearn.utils.validation import check_array
+
         return check_array(checked_layout(X), accept_sparse=layouts, dtype=np.float64, input_name="X", estimator=scaler)
 
     table = _naming_columns(X, read)
@@ -583,12 +603,21 @@ def read_judged_table(estimator: Any, X: Any, *, reset: bool, layouts: Any = LAY
     """A table of doubles with NaN in place of every cell that is no finite number."""
 
     def read() -> Any:
+        from sklearn.utils.validation import validate_data
+
         table = checked_shape(judged_table(X), layouts)
         # Names and the number of columns, which are public.
         validate_data(estimator, X if hasattr(X, "columns") else table, reset=reset, skip_check_array=True)
         return table
 
     return without_data_values("X", read)
+
+
+def names_of_columns(X: Any) -> Any:
+    """The names of the columns of a data frame, as scikit-learn reads them; None for a table without names."""
+    from sklearn.utils.validation import _get_feature_names
+
+    return _get_feature_names(X)
 
 
 def checked_shape(table: Any, layouts: Any = LAYOUTS) -> Any:
@@ -629,6 +658,8 @@ def read_part(X: Any, y: Any, *, invalid: str, numeric: bool, layouts: Any = LAY
         if invalid == "null":
             return judged_table(X)
         part, rules = checked_layout(X), {"ensure_min_samples": 0, "ensure_min_features": 0}
+        from sklearn.utils.validation import check_array
+
         return check_array(part, accept_sparse=layouts, dtype=np.float64, input_name="X", **rules)
 
     table = _naming_columns(X, read)
@@ -668,6 +699,8 @@ def read_target(y: Any, *, invalid: str, numeric: bool) -> tuple[Any, Any]:
         is_text = numeric and bool((judged_labels(y)[1] & ~known).any())
         raise DataError(f"y: {NOT_NUMBERS if is_text else NOT_FINITE}.")
     if target.ndim == 2:
+        from sklearn.exceptions import DataConversionWarning
+
         warn_caller("A column-vector y was passed when a 1d array was expected; pass y.ravel().", DataConversionWarning)
     return target.ravel(), known.ravel()
 

@@ -692,11 +692,25 @@ def gram_matrix(row_squared: int, relation: str) -> Sensitivity:
     product of two such matrices is not negative. Where the vector of a record is its whole gradient (the middle of a
     sandwich), a person adds :math:`g g^\top` with the sum g of its rows' gradients, :math:`\|g\|^2 \le Q`: a single
     vector, as above.
+
+    *Persons with many rows.* The m vectors of a person are not divided, and what it adds is :math:`\tilde A`, the mean
+    :math:`A = \sum_k v_k v_k^\top / m` with every entry cut towards zero. Its vectors are shorter: :math:`\sum_k
+    \|v_k\|^2 \le m (Q - 2p)` in integers for p columns (:func:`gram_room`), and :math:`Q \ge 4p`, or it adds nothing.
+    A is positive semidefinite with a trace of at most :math:`Q - 2p`, and :math:`\|\tilde A - A\|_F < p`, as each of
+    :math:`p^2` entries moves by less than one. Zero-out and add-remove: :math:`\|\tilde A\|_F \le \|A\|_F \le Q`.
+    Replace-one, both with many rows: :math:`\|\tilde A - \tilde B\|_F \le \sqrt 2 (Q - 2p) + 2p \le \sqrt 2 Q`. With
+    a B of trace Q that is not cut: :math:`\|\tilde A - B\|_F \le \sqrt{(Q - 2p)^2 + Q^2} + p \le \sqrt 2 Q`, since
+    :math:`(Q - 2p)^2 + Q^2 \le (\sqrt 2 Q - p)^2` where :math:`3p \le (4 - 2\sqrt 2) Q`, which :math:`Q \ge 4p` gives.
     """
     value = math.sqrt(GRAM_WEIGHTS[0] ** 2 + 0.5) * check_integer(1, row_squared=row_squared)
     if check_relation(relation) == "replace-one":
         value *= math.sqrt(2.0)
     return Sensitivity(value * (1.0 + 2.0**-50), "l2", check_relation(relation))
+
+
+def gram_room(n_columns: int) -> int:
+    """What the squared norms of a person's many rows leave of their bound, for entries that are cut to integers."""
+    return 2 * check_integer(1, n_columns=n_columns)
 
 
 def proposal_scores(entry_bound: int, weight_sum: int, relation: str) -> Sensitivity:

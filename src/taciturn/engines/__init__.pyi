@@ -21,4 +21,6 @@ from .partitions import PartitionedSource as PartitionedSource
 from .partitions import PartitionedTable as PartitionedTable
 from .partitions import StreamedSource as StreamedSource
 from .partitions import open_table as open_table
+from .sites.flight import open_sites as open_sites
+from .sites.session import SitesTable as SitesTable
 from .spark import SparkSource as SparkSource

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, wraps
+from functools import cache, cached_property, partial, wraps
 from itertools import pairwise
 from types import ModuleType
 from typing import Any, Protocol, Self, TypeVar, cast, overload
@@ -29,7 +29,7 @@ from taciturn.core.validation import (
     without_data_values,
 )
 from taciturn.data.design import Design
-from taciturn.data.persons import PERSON_WEIGHT, KeyForms, PersonKeys, PersonRows, slots_in_parts
+from taciturn.data.persons import MANY_ROWS, PERSON_WEIGHT, KeyForms, PersonKeys, PersonRows, slots_in_parts
 from taciturn.data.records import (
     LAYOUTS,
     Measures,
@@ -81,13 +81,16 @@ class Block:
     ) -> None:
         self._whole, self.target, self.persons, self.columns = design, target, persons, columns
         self._rows, self.weight, self.offset = rows, weight, offset
+        self._by_size: tuple[Block, tuple[Block, ...]] | None = None
+        self._counting: tuple[int | None, Block] | None = None
         self._measured: tuple[object, int] = None, 0
         self._phase: tuple[bytes | None, str | None] | None = None
         self._design = design
         self._memo: dict[str, tuple[Hashable, Any]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_phase": None, "_design": self._whole, "_memo": {}}
+        forgotten: dict[str, Any] = {"_phase": None, "_memo": {}, "_by_size": None, "_counting": None}
+        return vars(self) | {"_design": self._whole} | forgotten
 
     @property
     def n_rows(self) -> int:
@@ -128,6 +131,36 @@ class Block:
     def by_record(self, terms: IntArray) -> IntArray:
         """One term per record: those of the rows, or for a person the mean of its rows' terms, cut towards zero."""
         return terms if self.persons is None else self.persons.mean_terms(terms)
+
+    def by_size(self) -> tuple[Block, tuple[Block, ...]]:
+        """The records with few rows, and one block for each person with many, whose rows are records there."""
+        if self.persons is None or not self.persons.large.size:
+            return self, ()
+        if self._by_size is None:
+            persons = self.persons
+            few = np.flatnonzero(persons.of_rows <= MANY_ROWS)
+            many = (np.arange(own.start, own.stop) for own in persons.slices(persons.large))
+            self._by_size = (
+                self._take(few, PersonRows(persons.counts[persons.counts <= MANY_ROWS])),
+                tuple(self._take(own, None) for own in many),
+            )
+        return self._by_size
+
+    def counting_rows(self, most: int | None) -> Block:
+        """The same block, in which a person counts by its rows, as many as ``most``: m / most of a record's weight.
+
+        With None every row is a record by itself.
+        """
+        if self.persons is None:
+            raise TypeError("a record is a row here")
+        if self._counting is None or self._counting[0] != most:
+            weight, persons = self.weight, None
+            if most is not None:
+                shares, persons = np.minimum(self.persons.of_rows, most) / most, self.persons
+                weight = shares if weight is None else shares * weight
+            whole = Block(self._whole, self.target, persons, self.columns, self._rows, weight, self.offset)
+            self._counting = most, whole
+        return self._counting[1]
 
     def design(self, columns: IndexArray | None, layout: str | None = None) -> Design:
         """Some of the features, None for all; sparse ones in a layout, "csr" or "csc", or as they are for None."""
@@ -176,6 +209,9 @@ class Block:
         if self.persons is not None:
             owners = np.repeat(np.arange(self.persons.counts.size), self.persons.counts)
             persons = PersonRows.of_slots(owners[places])
+        return self._take(places, persons)
+
+    def _take(self, places: IndexArray, persons: PersonRows | None) -> Block:
         design = self._whole.take(places)
         weight, offset = (None if each is None else each[places] for each in (self.weight, self.offset))
         return Block(design, self.target[places], persons, self.columns, self.rows[places], weight, offset)
@@ -190,10 +226,16 @@ class Block:
 
     def n_bytes(self) -> int:
         """The memory of the block, with what it remembers for the next round."""
-        contents = self._phase, tuple(self._memo)
+        contents = self._contents()
         if self._measured[0] != contents:
             self._measured = contents, self._measure()
         return self._measured[1]
+
+    def _contents(self) -> tuple[object, ...]:
+        """What is held, by names: it tells whether the memory has to be measured again."""
+        parts = [] if self._by_size is None else [self._by_size[0], *self._by_size[1]]
+        parts += [] if self._counting is None else [self._counting[1]]
+        return (self._phase, tuple(self._memo), *(part._contents() for part in parts))
 
     def _measure(self) -> int:
         buffers: dict[int, int] = {}
@@ -424,7 +466,7 @@ class BlockBuilder:
     def read(self, X: Any, y: Any) -> Records:
         """The records of a partition with mapped targets."""
         layouts = LAYOUTS if self.sparse else False
-        outcomes = y if isinstance(y, Outcomes) else Outcomes(y)
+        outcomes = Outcomes.of(y)
         y = outcomes.y
         records = read_part(
             X,
@@ -621,6 +663,68 @@ class ArraySource:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _ByRows:
+    """A task in which persons count by their rows, up to so many."""
+
+    task: Task
+    most: int | None
+
+    @property
+    def columns(self) -> IndexArray | None:
+        """The features that the task reads."""
+        return self.task.columns
+
+    def __call__(self, block: Block) -> IntArray:
+        return self.task(block.counting_rows(self.most))
+
+
+class RowsCounted:
+    """A source of persons that count by their rows, each row for ``1 / most``, and by no more than ``most`` of them.
+
+    The weight of a person, in [0, 1], is a function of its rows and of ``most``, which is public or released. It
+    multiplies what the person adds to sums, so that no sensitivity grows. None for ``most``, without privacy alone:
+    every row is a record.
+    """
+
+    def __init__(self, source: Source, most: int | None) -> None:
+        self._source, self._most = source, most if most is None else check_integer(1, most=most)
+
+    @property
+    def n_records(self) -> int | None:
+        """The public number of records, or None under add-remove."""
+        return self._source.n_records
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return self._source.n_features
+
+    @property
+    def offsets(self) -> IntArray:
+        """The first row of each partition."""
+        return self._source.offsets
+
+    @property
+    def rank_weight(self) -> int:
+        """The integer that stands for one record in counts of values."""
+        return 1 if self._most is None else self._source.rank_weight
+
+    @property
+    def n_slots(self) -> int:
+        """The number of persons, null persons included."""
+        return self._source.n_slots
+
+    def total(self, task: Task) -> IntArray:
+        """The exact sum of the task over all partitions."""
+        return self._source.total(_ByRows(task, self._most))
+
+    def divide(self, first: BoolArray) -> tuple[RowsCounted, RowsCounted]:
+        """The records in two: those of the slots that are true in ``first``, and the others."""
+        one, other = self._source.divide(first)
+        return RowsCounted(one, self._most), RowsCounted(other, self._most)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class PartitionFacts:
     """What the driver knows of a table in partitions.
 
@@ -660,6 +764,12 @@ class OpenTable(ABC):
     """The public range of the target, where the table states it."""
     x_bound: float | None = None
     """The public bound on every feature, where the table states it."""
+    weight_bound: float | None = None
+    """The public bound on weights, where the table states it."""
+    exposure_bound: float | None = None
+    """The public bound on exposures, where the table states it."""
+    cuts: tuple[float, ...] | None = None
+    """The public ends of intervals, where the target is a time to an event."""
     groups: Sequence[Sequence[int]] | None = None
     """The places of the features of each column of a table on disk; None where they are not known."""
     person_column: str | None = None
@@ -672,6 +782,12 @@ class OpenTable(ABC):
     """Whether the rows have an order that lasts, so that halves and folds of them are the same on every pass."""
     assumptions: tuple[str, ...] = ()
     """What every certificate of a release from this table has to assume, in words."""
+    encoder: Any = None
+    """What encodes data frames with the columns of this table as its features; None where they are not known."""
+
+    def each_features(self, function: Callable[[Any], Any]) -> list[Any]:
+        """What a function gives for the features of each partition, in their order."""
+        raise DataError("X: expected a table on disk for predictions, got another open table; pass its arrays.")
 
     @property
     @abstractmethod
@@ -685,6 +801,17 @@ class OpenTable(ABC):
     @abstractmethod
     def each_key_forms(self) -> list[KeyForms]:
         """The canonical keys of the persons of each partition, in their order."""
+
+    def read_persons(self) -> PersonKeys:
+        """Whose rows the rows are. Raises DataError if those of one person lie in several partitions."""
+        slots, n_persons, digest = slots_in_parts(self.each_key_forms())
+        held = np.concatenate([np.unique(each[each >= 0]) for each in slots])
+        if np.unique(held).size < held.size:
+            raise DataError(
+                "persons: expected all rows of a person in one partition, got some in several; sort the table by "
+                "person and cut it between persons, or fit in memory."
+            )
+        return PersonKeys(np.concatenate(slots), n_persons, digest)
 
     @abstractmethod
     def _source(self, builder: BlockBuilder, owners: list[IndexArray | None], facts: PartitionFacts) -> Any:
@@ -721,9 +848,14 @@ class OpenTable(ABC):
             if given is not None:
                 raise DataError(f"{name}: expected None beside a table that has its own, got something; leave it out.")
 
+    def check_relation(self, relation: str) -> None:  # noqa: B027 - most tables allow all of them
+        """Raise where a neighbouring relation protects what is public of this table."""
+
     def name_features(self, estimator: Any) -> None:
         """Set what an estimator learns of the columns."""
         estimator.n_features_in_ = self.n_features
+        if self.encoder is not None:
+            setattr(estimator, ENCODER, self.encoder)
         if self.names is not None:
             estimator.feature_names_in_ = np.asarray(self.names, dtype=object)
         else:
@@ -750,15 +882,7 @@ class TablePersons:
 
     def read(self) -> PersonKeys:
         """Whose rows the rows are. Raises DataError if those of one person lie in several partitions."""
-        parts = self.table.each_key_forms()
-        slots, n_persons, digest = slots_in_parts(parts)
-        held = np.concatenate([np.unique(each[each >= 0]) for each in slots])
-        if np.unique(held).size < held.size:
-            raise DataError(
-                "persons: expected all rows of a person in one partition, got some in several; sort the table by "
-                "person and cut it between persons, or fit in memory."
-            )
-        return PersonKeys(np.concatenate(slots), n_persons, digest)
+        return self.table.read_persons()
 
 
 def open_arguments(X: Any, y: Any, persons: Any) -> tuple[Any, Any, Any]:
@@ -824,7 +948,7 @@ def target_labels(y: Any) -> AnyArray:
 def target_has_truth_values(y: Any, *, invalid: str) -> bool:
     """Whether a target holds truth values, on the assumption that this is public."""
     if isinstance(y, PartitionedTarget):
-        return all(y.table.each_target(_TruthValues(invalid)))
+        return all(y.table.each_target(TruthValues(invalid)))
     return has_truth_values(y, invalid=invalid)
 
 
@@ -840,10 +964,13 @@ def _distinct_labels(y: Any) -> AnyArray:
 
 
 @dataclass(frozen=True, slots=True)
-class _TruthValues:
+class TruthValues:
+    """Whether the targets of a partition are truth values, or there are none."""
+
     invalid: str
 
     def __call__(self, y: Any) -> bool:
+        """Whether these targets are."""
         return len(y) == 0 or has_truth_values(y, invalid=self.invalid)
 
 
@@ -875,20 +1002,66 @@ class RowByRow(Protocol[Result]):
 def partitionwise(method: Callable[[Any, Any], Result]) -> RowByRow[Result]:
     """A method of a fitted object that maps row by row: of a dask collection it gives a dask array, not yet computed.
 
-    Workers get a copy without the seed and the account of the fit. An open table is refused.
+    Workers get a copy without the seed and the account of the fit. Of an open table it gives one array of predictions,
+    with one partition in memory at a time; a table that is transformed would be as large, and is refused. What was
+    fitted to an open table takes data frames as they are, with the columns of that table, and encodes them alike.
     """
 
     @wraps(method)
     def mapped(self: Any, X: Any) -> Any:
-        if isinstance(X, OpenTable) or is_spark(X):
-            what = "a frame of Spark" if is_spark(X) else "an open table"
+        if is_spark(X):
             raise DataError(
-                f"X: expected an array, a data frame or a dask collection for {method.__name__}, got {what}; "
-                "pass its partitions one by one."
+                f"X: expected an array, a data frame, a dask collection or an open table for {method.__name__}, got a "
+                "frame of Spark; write it as Parquet and open that, or pass its partitions one by one by mapInPandas."
             )
-        return _map_partitions(method, self, X) if is_dask(X) else method(self, X)
+        if isinstance(X, OpenTable):
+            return _predict_open(method, self, X)
+        if is_dask(X):
+            return _map_partitions(method, self, X)
+        encoder = vars(self).get(ENCODER)
+        if encoder is not None and (hasattr(X, "columns") or hasattr(X, "column_names")):
+            # Without the names of the features, which are those of the encoder.
+            return guarded(method, silent=True)(self, encoder.transform(X))
+        return method(self, X)
 
     return cast(RowByRow[Result], mapped)
+
+
+ENCODER = "_table_encoder"
+"""The attribute of what was fitted to an open table that holds the encoder of its columns."""
+
+
+def _predict_open(method: Callable[[Any, Any], Any], fitted: Any, table: OpenTable) -> Any:
+    """The results for all rows of an open table, in their order."""
+    if hasattr(fitted, "transform"):
+        raise DataError(
+            f"X: expected an array, a data frame or a dask collection for {method.__name__}, got an open table; "
+            "pass its partitions one by one."
+        )
+    if table.has_persons:
+        raise DataError(
+            "X: expected a table without persons for predictions, got one whose rows are gathered by person, in "
+            "another order; leave [person] out of the bounds it is opened with, or pass a data frame."
+        )
+    if not table.has_row_order:
+        raise DataError(
+            "X: expected a table whose rows have an order that lasts for predictions, got another; state a unique key "
+            "of a table in a database, &key=."
+        )
+    own = vars(fitted).get(ENCODER)
+    known = getattr(fitted, "feature_names_in_", None)
+    if own is not None and table.encoder is not None:
+        same = own.encodes_as(table.encoder)
+    elif known is not None and table.names is not None:
+        same = tuple(known) == tuple(table.names)
+    else:
+        same = fitted.n_features_in_ == table.n_features
+    if not same:
+        raise DataError(
+            "X: expected a table with the bounds and features of the one that the model was fitted to, got another; "
+            "open it with the same bounds file."
+        )
+    return np.concatenate(table.each_features(partial(guarded(method, silent=True), fitted)))
 
 
 def _map_partitions(method: Callable[[Any, Any], Any], fitted: Any, X: Any) -> Any:

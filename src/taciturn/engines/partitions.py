@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.validation import BoolArray, IndexArray, IntArray, Invalid, check_choice, check_integer
 from taciturn.data.persons import PERSON_WEIGHT, KeyForms, key_forms
+from taciturn.data.records import Outcomes
 from taciturn.engines.interface import (
     Block,
     BlockBuilder,
@@ -324,16 +325,22 @@ class PartitionedTable(OpenTable):
         bounds = partitions.bounds
         target, whole = bounds.target, isinstance(partitions, TablePartitions)
         ranged = whole and target.lower is not None and target.upper is not None
+        weight, exposure = (bounds.weight, bounds.exposure) if whole else (None, None)
         table = cls(
             partitions,
             engine=engine,
             has_target=whole,
             has_persons=bounds.person is not None,
+            has_weight=weight is not None,
+            has_exposure=exposure is not None,
             classes=target.classes if whole else None,
             y_bounds=(float(target.lower), float(target.upper)) if ranged else None,  # type: ignore[arg-type]
             # Encoded features are within the unit interval.
             x_bound=1.0 if whole else None,
         )
+        table.weight_bound = None if weight is None else weight.upper
+        table.exposure_bound = None if exposure is None else exposure.upper
+        table.cuts = target.cuts if whole else None
         table.person_column = bounds.person
         table.groups = bounds.feature_groups if whole else None
         if isinstance(partitions, TablePartitions):
@@ -368,7 +375,25 @@ class PartitionedTable(OpenTable):
 
     def each_target(self, function: Callable[[Any], Any]) -> list[Any]:
         """What a function gives for the targets of each partition, read one after the other."""
-        return [accepted(quietly(lambda i: function(self._read(i)[1]), index)) for index in range(self.lengths.size)]
+        return [
+            accepted(quietly(lambda i: function(Outcomes.of(self._read(i)[1]).y), index))
+            for index in range(self.lengths.size)
+        ]
+
+    @cached_property
+    def encoder(self) -> Any:
+        """What encodes data frames with the columns of a table on disk; None for a table without named columns."""
+        if not isinstance(self.reader, TablePartitions) or self.is_sparse:
+            return None
+        from taciturn.tables.reading import TableEncoder
+
+        invalid: Any = self.reader.invalid
+        return TableEncoder(bounds=self.reader.bounds, invalid=invalid).fit(self.reader.schema)
+
+    def each_features(self, function: Callable[[Any], Any]) -> list[Any]:
+        """What a function gives for the features of each partition, read one after the other."""
+        read = self.reader.read
+        return [accepted(quietly(lambda i: function(read(i, None)[0]), index)) for index in range(self.lengths.size)]
 
     def each_key_forms(self) -> list[KeyForms]:
         """The canonical keys of the persons of each partition, read one after the other."""

@@ -17,9 +17,6 @@ from uuid import uuid4
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, log_expit, log_softmax, softmax
-from sklearn import get_config
-from sklearn.base import is_classifier
-from sklearn.utils.validation import check_is_fitted
 
 from taciturn.charts import Markup, card, element, format_number, format_odds_estimate, table
 from taciturn.core.errors import (
@@ -34,7 +31,7 @@ from taciturn.core.errors import (
 )
 from taciturn.core.guard import Guarded, calling_frames, warn_caller
 from taciturn.core.rng import Stream
-from taciturn.core.sklearn_base import BaseEstimator, ClassifierMixin, RegressorMixin
+from taciturn.core.sklearn_base import BaseEstimator, ClassifierMixin, RegressorMixin, check_is_fitted, is_classifier
 from taciturn.core.validation import (
     NO_RECORDS,
     AnyArray,
@@ -66,6 +63,7 @@ from taciturn.data.sensitivity import MOST_PRIVATE_ROWS, Relation, check_public_
 from taciturn.data.survival import SurvivalMap
 from taciturn.data.target import DEFAULT_X_BOUND, LabelMap, NumberMap, check_classes, numeric_target, stated_y_bounds
 from taciturn.engines.interface import (
+    ENCODER,
     ONE_PARTITION,
     ArraySource,
     BlockBuilder,
@@ -80,6 +78,7 @@ from taciturn.engines.interface import (
 from taciturn.losses import HuberLoss, LogisticLoss, Loss, SoftmaxLoss
 from taciturn.methods.docstrings import fill
 from taciturn.methods.options import Auto
+from taciturn.methods.plain import Response, plain_model
 from taciturn.methods.registry import list_accepting
 from taciturn.methods.schedule import Problem
 from taciturn.privacy.account import Account, Reservation, open_account
@@ -448,6 +447,8 @@ class Represented(BaseEstimator):
     """
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        from sklearn import get_config
+
         if not get_config()["print_changed_only"]:
             return str(super().__repr__(N_CHAR_MAX))
         defaults = {name: known.default for name, known in inspect.signature(type(self).__init__).parameters.items()}
@@ -589,9 +590,7 @@ BOUNDS = "the bounds were chosen without looking at these data"
 Persons = Callable[[], PersonKeys]
 """Tells whose rows the rows of a table are."""
 
-ESTIMAND = (
-    "means over persons: each person counts once, by the mean over its rows, coarsely where it has thousands of them"
-)
+ESTIMAND = "means over persons: each person counts once, by the mean over its rows"
 """What is estimated where a record is a person, for the certificate."""
 
 _ONE_KEY = "all rows about one person carry the same key, and a row without a key is about nobody"
@@ -755,6 +754,10 @@ class Budgeted:
     n_public: int | None = None
 
 
+_TABLE_BOUNDS = ("x_bound", "y_bounds", "weight_bound", "exposure_bound", "cuts")
+"""Bounds that an open table may state."""
+
+
 class PrivateEstimator(Guarded, Represented, Budgeted):
     """Base of everything that is fitted to private data and leaves a certificate behind."""
 
@@ -813,10 +816,11 @@ class PrivateEstimator(Guarded, Represented, Budgeted):
     def _open(self, X: Any, y: Any, persons: Any) -> tuple[Any, Any, Any]:
         """The arguments of a fit, with an open table in place of a dask collection; no cell is looked at."""
         X, y, persons = open_arguments(X, y, persons)
-        self.__dict__.pop("_table_bounds", None)
+        for name in ("_table_bounds", ENCODER):
+            self.__dict__.pop(name, None)
         if isinstance(X, OpenTable):
             self._check_table(X)
-            self._table_bounds = {"x_bound": X.x_bound, "y_bounds": X.y_bounds}
+            self._table_bounds = {name: getattr(X, name) for name in _TABLE_BOUNDS}
         return X, y, persons
 
     def _check_table(self, table: OpenTable) -> None:
@@ -826,13 +830,31 @@ class PrivateEstimator(Guarded, Represented, Budgeted):
                 f"X: expected a table in memory for {type(self).__name__}, since {self.partitions_refused}; use "
                 f"{list_accepting('partitions_refused')}, or compute() the table."
             )
+        table.check_relation(self.relation)
         stated_y_bounds(table.y_bounds)
         if table.x_bound is not None:
             check_x_bound(table.x_bound)
-        for name in ("x_bound", "y_bounds", "invalid"):
+        for name in (*_TABLE_BOUNDS, "invalid"):
             stated, own = getattr(table, name), getattr(self, name, None)
-            if stated is not None and own is not None and np.any(np.asarray(own) != np.asarray(stated)):
+            if stated is not None and own is not None and not np.array_equal(np.asarray(own), np.asarray(stated)):
                 raise ParameterError(name, own, f"{stated!r}, which the table states", "pass that")
+        self._check_outcomes(table)
+
+    def _check_outcomes(self, table: OpenTable) -> None:
+        """Raise where a table states a target of another kind, or weights or exposures that the class would not use."""
+        of_times = hasattr(type(self), "cuts")
+        stated = table.y_bounds is not None or table.classes is not None
+        if stated if of_times else table.cuts is not None:
+            raise DataError(
+                f"X: expected a table with {'times to an event' if of_times else 'numbers or classes'} for "
+                f"{type(self).__name__}, got one with another kind of target; choose a class for it."
+            )
+        for name, given in (("weight", table.has_weight), ("exposure", table.has_exposure)):
+            if given and not hasattr(type(self), "weight_bound"):
+                raise DataError(
+                    f"X: expected a table without {name}s for {type(self).__name__}, got one with them; use "
+                    "SparseRegressor or SparseClassifier, or take them out of the bounds."
+                )
 
     def _check_persons(self, persons: Any) -> None:
         """Raise where persons are given to a class that has no guarantee for them."""
@@ -1055,6 +1077,25 @@ class LinearPredictor(BaseEstimator):
         margins: FloatArray = (product.toarray() if sp.issparse(product) else np.asarray(product)) + self.intercept_
         return margins
 
+    @property
+    def _response(self) -> Response:
+        """How margins become the predictions of a regression."""
+        return Response()
+
+    def to_sklearn(self) -> Any:
+        """The model as a plain, fitted estimator of scikit-learn, for programs that know these.
+
+        Predictions are the same but for rounding. A classifier becomes a LogisticRegression. A regression whose
+        predictions are clipped to a public range becomes a Pipeline, because no estimator of scikit-learn clips: the
+        projection on the coefficients (TruncatedSVD), a QuantileTransformer with the ends of the range as its two
+        quantiles, and a LinearRegression of that one feature, or with a log link a PoissonRegressor. Others become a
+        LinearRegression. Rates of an exposure, which have no upper end, are clipped at 5e34.
+
+        **Privacy.** Post-processing of what the fit released: it costs nothing. The certificate stays behind.
+        """
+        check_is_fitted(self)
+        return plain_model(self, self._response)
+
     def sparsify(self) -> Self:
         """Store ``coef_`` as a sparse matrix, which pays when most of it is zero."""
         check_is_fitted(self)
@@ -1119,6 +1160,13 @@ class ClassPredictor(ClassifierMixin, LinearPredictor):
 
 
 # ---- What every private linear model has in common: bounds, targets and classes, coefficients, predictions.
+
+
+NOISE = "_noise_std"
+"""The attribute with the deviations of the noise in ``coef_``, where a method knows them; NaN for other columns.
+
+They follow from public facts and released values, as if the descent were linear near its end.
+"""
 
 
 class PrivateLinearModel(LinearPredictor, PrivateEstimator):
@@ -1319,6 +1367,10 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel):
 
     def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
         return super()._described(plan, facts) | {"y_bounds": self._y_bounds}
+
+    @property
+    def _response(self) -> Response:
+        return Response(self.y_bounds_)
 
     @partitionwise
     def predict(self, X: Any) -> FloatArray:

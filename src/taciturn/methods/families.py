@@ -103,10 +103,14 @@ FAMILIES = {
 }
 """Families by the names of their losses."""
 
+HAZARDS = Family("hazards", "hazards that are constant between public cuts", "survival", "hazard ratio")
+"""The family of times to an event, which no loss of a regressor has."""
+
 LOSS_OF_KIND = {family.kind: family.loss for family in FAMILIES.values() if family.log_link}
 """Losses by the kinds of targets that a bounds file may state."""
 
 
 def family_of(estimator: Any) -> Family:
-    """The family of a regressor by its parameter ``loss``; least squares for one that has none."""
-    return FAMILIES.get(getattr(estimator, "loss", ""), FAMILIES["squared"])
+    """The family of a model by its ``loss``; least squares for one that has none."""
+    loss = getattr(estimator, "loss", "")
+    return HAZARDS if loss == HAZARDS.loss else FAMILIES.get(loss, FAMILIES["squared"])

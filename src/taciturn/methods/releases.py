@@ -155,7 +155,7 @@ class Releases:
     """Private answers to questions about a source; each is paid from the budget and uses up a child of the stream."""
 
     def __init__(self, budget: PrivacyFilter, relation: str, source: Source, stream: Stream) -> None:
-        self._budget, self._relation, self._source, self._stream = budget, relation, source, stream
+        self._budget, self._relation, self.source, self._stream = budget, relation, source, stream
         self._diagnoses: dict[str, Diagnosis] = {}
 
     @property
@@ -214,9 +214,9 @@ class Releases:
             self._relation,
             selection_range if self._budget.private else 1.0,
             prior,
-            self._source.rank_weight,
+            self.source.rank_weight,
         )
-        counts = self._source.total(CumulativeCounts(statistic, mechanism.grid))
+        counts = self.source.total(CumulativeCounts(statistic, mechanism.grid))
         if not self._budget.private:
             return mechanism.grid[int(np.argmax(replace(mechanism, prior=None).count_scores(counts)))]
         released = mechanism.release_counts(counts, self._child("quantile"))
@@ -238,7 +238,7 @@ class Releases:
         def noiseless() -> float:
             # A constant column lengthens rows, by the root of two at most. No row is clipped, so that none is left out:
             # rows of zeros may be far from their centre.
-            largest = largest_row_norm(self._source, replace(norms, zeros=True))
+            largest = largest_row_norm(self.source, replace(norms, zeros=True))
             return math.sqrt(2.0) * max(largest, _LEAST_NORM)
 
         high = max(widest, 1.0)
@@ -250,7 +250,7 @@ class Releases:
     def mean(self, what: str, share: float, terms: Task, n_values: int, n_rows: int) -> tuple[FloatArray, float]:
         """The mean over ``n_rows`` of vectors of norm at most one, which ``terms`` sums, and its noise's deviation."""
         weight, noise = self.noise(HuberLoss(1.0), ONE * ONE, what, share, n_values)
-        sums = weight * self._source.total(terms)
+        sums = weight * self.source.total(terms)
         unit = 1.0 / (float(weight) * ONE * n_rows)
         return self._noisy(sums, noise, "mean") * unit, _deviation(noise) * unit
 
@@ -258,7 +258,7 @@ class Releases:
         """The mean of clipped rows in lattice units, and the deviation of its noise."""
         weight, noise = self.noise(HuberLoss(1.0), clipping.row_squared, what, share, clipping.n_features)
         unit = 1.0 / (float(weight) * n_rows)
-        sums = self._source.total(ClippedRowSum(clipping, weight))
+        sums = self.source.total(ClippedRowSum(clipping, weight))
         return self._noisy(sums, noise, "row mean") * unit, _deviation(noise) * unit
 
     def gram_matrix(self, what: str, share: float, clipping: Clipping) -> tuple[FloatArray, float]:
@@ -289,7 +289,7 @@ class Releases:
         else:
             row_squared, noise = finest, None
         weights = np.where(upper[0] == upper[1], *GRAM_WEIGHTS)
-        sums = self._source.total(terms(row_squared))[upper]
+        sums = self.source.total(terms(row_squared))[upper]
         unit = norm**2 / row_squared
         # Without noise the weights would only cost bits.
         released = (
@@ -316,7 +316,7 @@ class Releases:
         largest sum of its columns, and the largest of some scores moves by no more than any of them does.
         """
         selection_range = self._budget.selection(what, share, k)
-        scores = np.abs(self._source.total(correlations)).sum(axis=1)
+        scores = np.abs(self.source.total(correlations)).sum(axis=1)
         if variables is not None:
             columns, scores = scores, np.zeros(int(variables.max()) + 1, dtype=scores.dtype)
             np.maximum.at(scores, variables, columns)
@@ -360,15 +360,15 @@ class Releases:
         """
         multiplier = self._budget.gaussian(what, share, distance=n_values * DISTANCE_PER_VALUE)
         unit, noise = vector_noise(jointly_clipped_sum, self._relation, multiplier, finest)
-        return self._noisy(self._source.total(terms(unit)), noise, "moments") / unit, _deviation(noise) / unit
+        return self._noisy(self.source.total(terms(unit)), noise, "moments") / unit, _deviation(noise) / unit
 
     def counts(self, what: str, share: float, cells: Callable[[int], Task], n_cells: int) -> tuple[FloatArray, float]:
         """Numbers of records in cells, each record in one, and their noise's deviation; ``cells`` is given the unit."""
         multiplier = self._budget.gaussian(what, share, distance=n_cells * DISTANCE_PER_VALUE)
         if not self._budget.private:
-            return self._noisy(self._source.total(cells(1)), None, "counts"), 0.0
+            return self._noisy(self.source.total(cells(1)), None, "counts"), 0.0
         unit, noise = vector_noise(cell_counts, self._relation, multiplier)
-        return self._noisy(self._source.total(cells(unit)), noise, "counts") / unit, _deviation(noise) / unit
+        return self._noisy(self.source.total(cells(unit)), noise, "counts") / unit, _deviation(noise) / unit
 
     def best_model(
         self,
@@ -389,7 +389,7 @@ class Releases:
         selection_range = self._budget.selection(what, share)
         clip = min(max(2.0 * selection_range, clips[0]), clips[1])
         unit = _TERM_BOUND / clip
-        sums = self._source.total(ExcessLossSums(clipping, models, reference, clip, unit))
+        sums = self.source.total(ExcessLossSums(clipping, models, reference, clip, unit))
         least, penalty = (np.rint(np.multiply(values, unit)).astype(np.int64) for values in (tolerance, penalties))
         scores = -np.maximum(sums, least) - penalty
         if not self._budget.private:
@@ -399,7 +399,7 @@ class Releases:
 
     def noisy_sums(self, sums: Task, noise: RoundedGaussian | None) -> FloatArray:
         """Sums with the noise that was paid for."""
-        return self._noisy(self._source.total(sums), noise, "sums")
+        return self._noisy(self.source.total(sums), noise, "sums")
 
     def _noisy(self, sums: IntArray, noise: RoundedGaussian | None, label: str) -> FloatArray:
         released = sums if noise is None else noise.release(sums, self._child(label))

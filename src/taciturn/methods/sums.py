@@ -10,6 +10,7 @@ import numpy as np
 
 from taciturn.core.validation import ONE, BoolArray, FloatArray, IndexArray, IntArray
 from taciturn.data.design import map_entries
+from taciturn.data.sensitivity import gram_room
 from taciturn.engines.interface import Block, Source
 from taciturn.kernels.gradients import exponential_numpy, softmax_numpy
 from taciturn.losses import Loss
@@ -27,7 +28,11 @@ _LARGEST_MARGIN = 2.0**100
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClippedSum:
-    """A sum over clipped records."""
+    """A sum over clipped records.
+
+    What a person with many rows adds is the mean of what its rows add, cut towards zero: all entries become smaller, so
+    that it keeps every bound that its rows keep.
+    """
 
     clipping: Clipping
 
@@ -36,6 +41,28 @@ class ClippedSum:
         """The features that are read."""
         return self.clipping.columns
 
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        few, persons = block.by_size()
+        total = self.of_records(few)
+        for person in persons:
+            total = total + cut_mean(self.of_rows(person), person.n_rows)
+        return total
+
+    def of_records(self, block: Block) -> IntArray:
+        """The sum over the records of a block that has no person with many rows."""
+        raise NotImplementedError
+
+    def of_rows(self, block: Block) -> IntArray:
+        """The sum over the rows of one person, each of them as if it were a record."""
+        return self.of_records(block)
+
+
+def cut_mean(sums: IntArray, n_rows: int) -> IntArray:
+    """Integer sums over so many rows, divided by their number and cut towards zero."""
+    means: IntArray = np.sign(sums) * (np.abs(sums) // n_rows)
+    return means
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GradientSum(ClippedSum):
@@ -43,7 +70,7 @@ class GradientSum(ClippedSum):
 
     coefficients: FloatArray
 
-    def __call__(self, block: Block) -> IntArray:
+    def of_records(self, block: Block) -> IntArray:
         """The sum over the records of a block."""
         return self.clipping.records(block).sums(self.coefficients)
 
@@ -54,7 +81,7 @@ class ClippedRowSum(ClippedSum):
 
     weight: int
 
-    def __call__(self, block: Block) -> IntArray:
+    def of_records(self, block: Block) -> IntArray:
         """The sum over the records of a block."""
         return self.clipping.records(block).row_sums(self.weight)
 
@@ -65,9 +92,16 @@ class GramMatrix(ClippedSum):
 
     row_squared: int
 
-    def __call__(self, block: Block) -> IntArray:
+    def of_records(self, block: Block) -> IntArray:
         """The sum over the records of a block."""
         return self.clipping.records(block).gram_matrix(self.row_squared)
+
+    def of_rows(self, block: Block) -> IntArray:
+        """The sum over the rows of one person, shorter by what cutting a mean may add."""
+        room = gram_room(self.clipping.width)
+        if self.row_squared < 2 * room:
+            return np.zeros((self.clipping.width, self.clipping.width), dtype=np.int64)
+        return self.clipping.records(block).gram_matrix(self.row_squared - room)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +111,7 @@ class CurvatureSum(ClippedSum):
     direction: FloatArray
     term_bound: int
 
-    def __call__(self, block: Block) -> IntArray:
+    def of_records(self, block: Block) -> IntArray:
         """The sum over the records of a block."""
         terms = self.clipping.records(block).curvature_terms(self.direction)
         integers = np.clip(np.rint(terms * self.term_bound), 0, self.term_bound).astype(np.int64)
@@ -90,7 +124,7 @@ class CorrelationSum(ClippedSum):
 
     margins: FloatArray
 
-    def __call__(self, block: Block) -> IntArray:
+    def of_records(self, block: Block) -> IntArray:
         """The sum over the records of a block."""
         total = np.zeros((self.clipping.n_outputs, self.clipping.width), dtype=np.int64)
         for records in self.clipping.passes(block):
@@ -108,7 +142,7 @@ class EntryCorrelationSum(ClippedSum):
     margins: FloatArray
     entry: float
 
-    def __call__(self, block: Block) -> IntArray:
+    def of_records(self, block: Block) -> IntArray:
         """The sum over the records of a block."""
         design = block.design(self.clipping.columns, self.clipping.layout)
         # Without columns rows are never clipped, and weights are the derivatives themselves.
@@ -132,7 +166,7 @@ class ExcessLossSums(ClippedSum):
     clip: float
     unit: float
 
-    def __call__(self, block: Block) -> IntArray:
+    def of_records(self, block: Block) -> IntArray:
         """The sum over the records of a block."""
         records = self.clipping.records(block)
         if block.persons is None:
@@ -181,7 +215,7 @@ class ResidualMoments(ClippedSum):
     clip: float
     unit: int
 
-    def __call__(self, block: Block) -> IntArray:
+    def of_records(self, block: Block) -> IntArray:
         """The sum over the records of a block."""
         margins, residuals = self.clipping.records(block).residuals(self.coefficients)
         u = np.clip(margins / self.reach, -1.0, 1.0)
@@ -205,7 +239,7 @@ class CurvedMoments(ClippedSum):
     most: float
     unit: int
 
-    def __call__(self, block: Block) -> IntArray:
+    def of_records(self, block: Block) -> IntArray:
         """The sum over the records of a block."""
         records = self.clipping.records(block)
         margins, residuals = records.residuals(self.coefficients)
@@ -230,7 +264,7 @@ class SlopeMoments(ClippedSum):
     bound: float
     unit: int
 
-    def __call__(self, block: Block) -> IntArray:
+    def of_records(self, block: Block) -> IntArray:
         """The sum over the records of a block."""
         margins, codes = self.clipping.records(block).margins_and_codes(self.coefficients)
         # Squares of margins stay finite.
@@ -257,7 +291,7 @@ class ResidualSum(ClippedSum):
     coefficients: FloatArray
     unit: int
 
-    def __call__(self, block: Block) -> IntArray:
+    def of_records(self, block: Block) -> IntArray:
         """The sum over the records of a block."""
         _, residuals = self.clipping.records(block).residuals(self.coefficients)
         terms = np.trunc(block.weighed(np.clip(residuals, -1.0, 1.0)) * self.unit).astype(np.int64)
@@ -276,7 +310,7 @@ class MarginCounts(ClippedSum):
     n_bins: int
     unit: int
 
-    def __call__(self, block: Block) -> IntArray:
+    def of_records(self, block: Block) -> IntArray:
         """One row per label."""
         margins, _ = self.clipping.records(block).residuals(self.coefficients)
         places = np.floor((margins / self.reach + 1.0) * (0.5 * self.n_bins))
@@ -347,7 +381,7 @@ class RowStatistic(Protocol):
 class CumulativeCounts:
     """How many values of a statistic are at most each point of a public grid, and last how many there are.
 
-    Values of a person with m rows count ``PERSON_WEIGHT // m`` each, which is no more than that weight together.
+    Values of a person count for no more than ``PERSON_WEIGHT`` together, and for equal parts of it.
     """
 
     statistic: RowStatistic
@@ -363,8 +397,23 @@ class CumulativeCounts:
         values = self.statistic.values(block)
         if block.persons is None:
             return cumulative_counts(values, self.grid)
-        known = ~np.isnan(values)
-        return cumulative_counts(values[known], self.grid, block.persons.weights[known])
+
+        def count(rows: slice | BoolArray, weights: IntArray | None) -> IntArray:
+            known = ~np.isnan(values[rows])
+            return cumulative_counts(values[rows][known], self.grid, None if weights is None else weights[known])
+
+        return block.persons.weighed(count)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowNumbers:
+    """For each row how many its person has."""
+
+    columns: IndexArray = field(default_factory=_no_columns)
+
+    def values(self, block: Block) -> FloatArray:
+        """The numbers of a block."""
+        return np.ones(block.n_rows) if block.row_counts is None else block.row_counts.astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

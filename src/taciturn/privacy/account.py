@@ -8,7 +8,7 @@ import math
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
@@ -194,6 +194,31 @@ def cumulate(charges: Iterable[Charge], balance: Balance) -> list[tuple[datetime
     return found
 
 
+def _part_of(state: AccountState, share: float) -> tuple[float, float]:
+    """Epsilon and delta of an account whose totals are at most a share of what is left of another one's."""
+    wanted = math.floor(state.left.gaussian * share * _BELOW), math.floor(state.left.distance * share * _BELOW)
+    low, high = 0.0, state.epsilon
+    best: tuple[float, float] | None = None
+    for _ in range(_BISECTIONS):
+        epsilon = (low + high) / 2.0
+        # So that samplers have their share: what they may add to delta falls as epsilon grows.
+        delta = share * _BELOW**2 * state.delta * (1.0 + math.exp(epsilon)) / (1.0 + math.exp(state.epsilon))
+        delta *= min(1.0, state.left.distance / max(state.total.distance, 1))
+        try:
+            found = totals_of(epsilon, delta)
+            fits = found.gaussian <= wanted[0] and found.distance <= wanted[1]
+        except ParameterError:
+            low = epsilon
+            continue
+        if fits:
+            low, best = epsilon, (epsilon, delta)
+        else:
+            high = epsilon
+    if best is None:
+        raise ParameterError("shares", share, "a share that something can be paid with", "raise it")
+    return best
+
+
 class Reservation:
     """What a fit may spend, as a context: entered when the price is reserved, left when the fit ends.
 
@@ -254,6 +279,8 @@ class Reservation:
 
 
 _USUAL_DELTA = 1e-6
+# Shares are rounded down by this, and found in so many steps.
+_BELOW, _BISECTIONS = 1.0 - 2.0**-20, 50
 _SAME_PEOPLE = "budgets of the same people add up and a second account does not protect them"
 
 
@@ -459,6 +486,74 @@ class Account:
             if count:
                 break
         return total
+
+    def set_aside(self, shares: Mapping[str, float]) -> dict[str, Account]:
+        """Open an account for each step of a study, and charge this one for all that they may ever spend.
+
+        A step has the share of the Gaussian budget that is left, and an account ``NAME/STEP`` of its own with the same
+        relation and number of records. What a step does not spend is not given back.
+
+        **Privacy.** The totals of a step are charged here before its account is there, in one transaction for all
+        steps. Each account is a privacy filter with fixed parameters; filters that are used in any order, each also
+        after looking at the results of the others, cost no more than the sum of their totals, which this account has
+        paid. A crash in between loses budget and never spends it twice.
+
+        Parameters
+        ----------
+        shares : mapping of str to float
+            Names of steps, and their shares of what is left, which add up to at most 1.
+
+        Returns
+        -------
+        dict of str to Account
+            The accounts by step.
+
+        Raises
+        ------
+        AccountError
+            If a name is taken, or for an account of persons: the keys of one step could differ from those of another.
+        """
+        state = self.state()
+        if state.unit != "record":
+            raise AccountError(
+                f"account={self.name!r}: expected an account of records to set shares aside, got one of "
+                f"{state.unit}s, whose keys could differ between steps; let fits draw on this account itself."
+            )
+        if not shares or min(shares.values()) <= 0.0 or sum(shares.values()) > 1.0 + 1e-9:
+            raise ParameterError(
+                "shares", dict(shares), "positive shares that add up to at most 1", "lower some of them"
+            )
+        parts = {step: Account(self.url, f"{self.name}/{step}") for step in shares}
+        budgets = {step: _part_of(state, share) for step, share in shares.items()}
+        with open_ledger(self.url).reading(self.name) as pages:
+            taken = {opening.account for opening in pages.openings()}
+        for part in parts.values():
+            if part.name in taken:
+                raise AccountError(
+                    f"account={part.name!r}: expected a name that is not taken, and there is such an account already; "
+                    "choose another name for the step."
+                )
+        with open_ledger(self.url).writing(self.name) as pages:
+            opened, last, spent = pages.opened(), pages.last(), pages.spent()
+            for step, (epsilon, delta) in budgets.items():
+                price = totals_of(epsilon, delta)
+                if last is None or not (last.is_intact() and (spent + price).fits(opened.price)):
+                    raise BudgetExceededError(_refusal(self.name, price, opened.price - spent, Budget(epsilon, delta)))
+                details = {"what": f"account {parts[step].name}", "epsilon": epsilon, "delta": delta, "n": state.n}
+                details |= {"ordered": True, "taciturn": __version__, "nonce": _nonce()}
+                last = LedgerEntry.append(last, self.name, "reserved", 0, price, _to_json(details), _clock())
+                pages.append(last)
+                spent = spent + price
+        for step, (epsilon, delta) in budgets.items():
+            parts[step] = Account.create(
+                self.url,
+                parts[step].name,
+                epsilon=epsilon,
+                delta=delta,
+                n=state.n,
+                relation=check_relation(state.relation),
+            )
+        return parts
 
     def reserve(
         self,

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from scipy.optimize import minimize_scalar
 from scipy.special import ndtr, ndtri
 
 from taciturn.core.errors import ParameterError
@@ -134,11 +133,17 @@ def best_bound(event: Event, delta: float, *, ordered: bool = True) -> Bound:
 
 
 def _best_bound(pieces: Pieces, delta: float) -> Bound:
-    if remaining_delta(pieces, 0.0, delta) is None:
+    left = remaining_delta(pieces, 0.0, delta)
+    if left is None:
         return Bound("pure", math.inf)
-    return min(
-        (Bound(rule.name, _smallest_epsilon(rule, pieces, delta)) for rule in RULES), key=lambda bound: bound.epsilon
-    )
+    gaussian, renyi, pure_ = RULES
+    bounds = [Bound(rule.name, _smallest_epsilon(rule, pieces, delta)) for rule in (gaussian, pure_)]
+    best = min(bounds, key=lambda bound: bound.epsilon)
+    # The library that converts Rényi curves takes seconds to import, and mostly its bound is not the best.
+    if rdp.exceeds(pieces, left, best.epsilon):
+        return best
+    bounds.insert(1, Bound(renyi.name, _smallest_epsilon(renyi, pieces, delta)))
+    return min(bounds, key=lambda bound: bound.epsilon)
 
 
 def epsilon_of(event: Event, delta: float) -> float:
@@ -167,6 +172,8 @@ def _delta_of(pieces: Pieces, epsilon: float) -> float:
         return provable_delta(pieces, epsilon)
     # Beyond this the charge alone is one. Up to the best epsilon the bounds fall faster than the charge grows.
     top = min(epsilon, -math.log(pieces.distance))
+    from scipy.optimize import minimize_scalar
+
     best = minimize_scalar(
         lambda at: provable_delta(pieces, at), bounds=(0.0, top), method="bounded", options={"xatol": 1e-9}
     )
@@ -497,6 +504,8 @@ class _Curve:
         if not self._refine:
             return values[best]
         between = (grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)])
+        from scipy.optimize import minimize_scalar
+
         found = minimize_scalar(
             lambda epsilon: bound(epsilon, provable_delta(self._pieces, epsilon)),
             bounds=between,

@@ -417,6 +417,23 @@ def _needed(certificate: Certificate, event: Event, delta: float, ordered: bool)
         return math.inf
 
 
+def recomputed_epsilon(certificate: Certificate) -> float:
+    """What the releases of a certificate cost at its delta, whatever it claims; infinite where nothing protects them.
+
+    Where the certificate is a sum of parts, the smaller of two bounds: all releases at once, and the sum of what the
+    releases of each part cost at the part's delta.
+    """
+    whole = _needed(certificate, certificate.event, certificate.delta, certificate.ordered)
+    if not certificate.parts:
+        return whole
+    events = _events_of(certificate, [part.releases for part in certificate.parts])
+    costs = [
+        _needed(certificate, event, part.delta, part.ordered)
+        for part, event in zip(certificate.parts, events, strict=True)
+    ]
+    return min(whole, math.fsum(costs))
+
+
 def _events_of(certificate: Certificate, counts: Iterable[int]) -> Iterator[Event]:
     """The certificate's events in parts of so many lines each."""
     first = 0

@@ -166,6 +166,16 @@ def curve(pieces: Pieces) -> FloatArray:
     return total
 
 
+def exceeds(pieces: Pieces, delta: float, epsilon: float) -> bool:
+    """Whether :func:`epsilon` is certainly larger than a number, by the same conversion up to its rounding."""
+    tau = curve(pieces)
+    if delta <= 0.0 or not tau.any():
+        return False
+    converted = tau + _LOG_SHARE - (math.log(delta) + _LOG_ORDERS) / _PAST_ONE
+    least = float(np.where(delta * delta + np.expm1(-tau) > 0.0, 0.0, converted).min())
+    return least * (1.0 - 1e-9) > epsilon
+
+
 def epsilon(pieces: Pieces, delta: float) -> float:
     """The smallest epsilon at this delta, as far as this bound knows."""
     tau = curve(pieces)

@@ -1,6 +1,7 @@
 from .bounds import TableBounds as TableBounds
 from .columns import Column as Column
 from .columns import Fill as Fill
+from .columns import MeasuredColumn as MeasuredColumn
 from .columns import TableLayout as TableLayout
 from .columns import TableSchema as TableSchema
 from .columns import Target as Target

@@ -20,11 +20,13 @@ from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.validation import BoolArray, IndexArray
 from taciturn.tables.columns import (
     KEYS,
+    KINDS_OF_TARGETS,
     LABEL,
     N_MONTHS,
     Column,
     Fill,
     KnownNames,
+    MeasuredColumn,
     Notation,
     Problems,
     TableLayout,
@@ -99,7 +101,14 @@ def _blanks(text: str, first: int | None) -> list[tuple[str, int]]:
 _MOST_FILE = 1 << 24
 """Largest size of a file of categories in bytes, which is that of a bounds file."""
 
-_SECTIONS = ("target", "columns", "defaults", "missing", "person", "table", "terms")
+_MEASURES = ("weight", "exposure")
+_SECTIONS = ("target", "columns", "defaults", "missing", "person", *_MEASURES, "table", "terms")
+
+_PLAN = "plan"
+"""A section of ``bounds.toml`` for forecasts alone: a fit does not look at it, and no model keeps it."""
+
+_PAIR = 3
+_EXPECTED = ("target", "columns", "effects", "explained", "correlation")
 
 
 class _BrokenColumnError(Exception):
@@ -136,6 +145,10 @@ def read_statements(content: Any, more: tuple[str, ...], folder: Path | None) ->
     if "person" in sections:
         with problems.gathering():
             parts["person"] = _person(sections["person"])
+    for name in _MEASURES:
+        if name in sections:
+            with problems.gathering():
+                parts[name] = _measured(name, sections[name])
     if "table" in sections:
         with problems.gathering():
             parts["layout"] = _layout(sections["table"])
@@ -154,12 +167,37 @@ def read_statements(content: Any, more: tuple[str, ...], folder: Path | None) ->
     return parts
 
 
-def fields_to_content(stated: Column | Target) -> dict[str, Any]:
+def read_expectations(text: str) -> dict[str, Any]:
+    """The section ``[plan]`` of ``bounds.toml``: what is expected of the table, for a forecast.
+
+    ``target`` and ``columns`` have means, spreads and shares, ``effects`` coefficients by column, ``explained`` is the
+    share of the target's variance that columns explain, and ``correlation`` lists two columns and a number each.
+    """
+    found = _section(_PLAN, parse_toml(text).get(_PLAN, {}), _EXPECTED)
+    for name in ("target", "columns", "effects"):
+        for key, value in _section(f"{_PLAN}.{name}", found.get(name, {}), None).items():
+            if name == "columns":
+                _section(f"{_PLAN}.{name}.{quoted(key)}", value, ("mean", "spread", "share", "shares"))
+            elif name == "effects" and (isinstance(value, bool) or not isinstance(value, int | float)):
+                raise refusal(f"{_PLAN}.effects", value, "numbers", "state the effect of one unit of the column")
+    for pair in found.get("correlation", ()):
+        if not isinstance(pair, list) or len(pair) != _PAIR:
+            raise refusal(f"{_PLAN}.correlation", pair, "lists of two columns and a number", 'write ["age", "bmi", .3]')
+    return found
+
+
+def fields_to_content(stated: Column | Target | MeasuredColumn) -> dict[str, Any]:
     """The fields of a column for a file, without those that are not set."""
     values = {name: getattr(stated, name) for name in stated.__slots__}
     # Identities, because False equals 0.0.
     kept = {name: value for name, value in values.items() if value is not None and value is not False and value != ()}
     return kept | ({"since": kept["since"].isoformat()} if "since" in kept else {})
+
+
+def target_to_content(target: Target) -> dict[str, Any]:
+    """The entries of ``[target]`` in JSON's types, in which the name of a target of times is that of the times."""
+    content = fields_to_content(target)
+    return {"time": content.pop("name")} | content if target.task == "survive" else content
 
 
 def missing_to_content(missing: Mapping[str, Any]) -> dict[str, Any]:
@@ -168,10 +206,25 @@ def missing_to_content(missing: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _target(content: Any) -> Target:
-    target = _section("target", content, ("name", "lower", "upper", "classes", "kind"))
-    if "classes" in target:
-        target = target | {"classes": _to_tuple("target.classes", target["classes"])}
-    return Target(**({"name": None} | target)).checked()
+    target = dict(_section("target", content, None))
+    if "kind" in target and target["kind"] not in KINDS_OF_TARGETS:
+        Target("", kind=target["kind"]).checked()
+    of_times = target.get("kind") == "survival"
+    named = "time" if of_times else "name"
+    known = (named, "lower", "upper", "classes", "kind", *(("event", "cuts") if of_times else ()))
+    if not of_times and (stated := sorted({"time", "event", "cuts"}.intersection(target))):
+        expected = 'kind = "survival" beside it'
+        raise refusal(f"target.{stated[0]}", target[stated[0]], expected, "add it, or take this key out")
+    _section("target", target, known)
+    for key in ("classes", "cuts"):
+        if key in target:
+            target[key] = _to_tuple(f"target.{key}", target[key])
+    return Target(**({"name": target.pop(named, None)} | target)).checked()
+
+
+def _measured(name: str, content: Any) -> MeasuredColumn:
+    stated = _section(name, content, ("column", "upper"))
+    return MeasuredColumn(stated.get("column"), stated.get("upper")).checked(name)  # type: ignore[arg-type]
 
 
 def _defaults(sections: dict[str, Any]) -> dict[str, Any]:
@@ -354,6 +407,9 @@ class TableBounds:
     terms : tuple of str, default=()
         Features that are computed from several columns or from one in another form, as they are written in
         ``[terms]``: "age^2", "age:sex", "spline(age, 30, 50, 70)", "log(crp)". They follow the features of the columns.
+    weight, exposure : MeasuredColumn, default=None
+        The columns with the weight of each row, and with the exposure of a count or amount, and their public upper
+        bounds. They never enter the model. None: all rows count the same, and for an exposure of one.
 
     Examples
     --------
@@ -381,6 +437,8 @@ class TableBounds:
     layout: TableLayout | None = None
     missing_default: Any = None
     terms: tuple[str, ...] = ()
+    weight: MeasuredColumn | None = None
+    exposure: MeasuredColumn | None = None
 
     def __post_init__(self) -> None:
         target = self.target.checked()
@@ -390,6 +448,10 @@ class TableBounds:
             raise refusal("target.name", target.name, expected, "describe the target in [target] alone")
         if self.person is not None:
             self._check_person(columns)
+        for name in _MEASURES:
+            if (measured := getattr(self, name)) is not None:
+                object.__setattr__(self, name, measured.checked(name))
+        self._check_beside(target, columns)
         # The only way to set attributes of a frozen dataclass.
         object.__setattr__(self, "target", target)
         object.__setattr__(self, "columns", MappingProxyType(columns))
@@ -416,7 +478,8 @@ class TableBounds:
     def __reduce__(self) -> tuple[Any, ...]:
         # Read-only views cannot be pickled.
         parts = (self.target, dict(self.columns), self.defaults, dict(self.missing), self.order, self.found_privately)
-        return (TableBounds, (*parts, self.person, self.layout, self.missing_default, self.terms))
+        more = self.person, self.layout, self.missing_default, self.terms, self.weight, self.exposure
+        return (TableBounds, (*parts, *more))
 
     def __repr__(self) -> str:
         listed = len(self.columns) if self.order is None else len(self.order)
@@ -429,9 +492,49 @@ class TableBounds:
             remedy = "take its section in [columns] out: a key is no feature"
             raise refusal("person.column", self.person, "a column that does not enter the model", remedy)
 
+    def _check_beside(self, target: Target, columns: Mapping[str, Column]) -> None:
+        """Raise where events, weights and exposures are not columns of their own, or do not go with the target."""
+        problems = Problems()
+        taken = [target.name, *(() if self.person is None else (self.person,))]
+        for place, name in self.places_beside:
+            with problems.gathering():
+                if name in taken:
+                    raise refusal(place, name, "a column of its own, not the target or the person", "name another")
+                if columns.get(name, Column("ignore")).type != "ignore":
+                    remedy = "take its section in [columns] out"
+                    raise refusal(place, name, "a column that does not enter the model", remedy)
+            taken.append(name)
+        with problems.gathering():
+            if self.weight is not None and target.task == "survive":
+                remedy = "take [weight] out; counts, amounts, numbers and classes have weights"
+                raise refusal("weight.column", self.weight.column, 'no weights beside kind = "survival"', remedy)
+        with problems.gathering():
+            if self.exposure is not None and target.kind not in ("count", "amount"):
+                remedy = "state the kind of the target, or take [exposure] out"
+                expected = 'kind = "count" or "amount" in [target] beside an exposure'
+                raise refusal("exposure.column", self.exposure.column, expected, remedy)
+        problems.raise_all()
+
+    @property
+    def places_beside(self) -> list[tuple[str, str]]:
+        """The columns that are read with the target, each after the key that names it."""
+        stated = [("target.event", self.target.event)]
+        stated += [(f"{name}.column", each.column) for name in _MEASURES if (each := getattr(self, name)) is not None]
+        return [(place, name) for place, name in stated if name is not None]
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """The columns that are read with the target: events, weights and exposures."""
+        return tuple(name for _, name in self.places_beside)
+
+    @property
+    def _apart(self) -> tuple[str, ...]:
+        """The columns that never enter the model: the target and what is read with it, and keys of persons."""
+        return (self.target.name, *self.beside, *(() if self.person is None else (self.person,)))
+
     def column(self, name: str) -> Column | None:
-        """Facts about a column, if any are stated; none about the key of a person."""
-        return None if name == self.person else self.columns.get(name, self.defaults)
+        """Facts about a column, if any are stated; none about keys of persons, events, weights and exposures."""
+        return None if name == self.person or name in self.beside else self.columns.get(name, self.defaults)
 
     @property
     def used(self) -> Iterator[tuple[str, Column]]:
@@ -593,9 +696,7 @@ class TableBounds:
         self._check_described(schema, problems, proposed)
         problems.raise_all()
         numbers = self.row_numbers(schema)
-        order = tuple(
-            name for name in schema.names if name not in (self.target.name, numbers) and self._describes(name)
-        )
+        order = tuple(name for name in schema.names if name not in (*self._apart, numbers) and self._describes(name))
         if not order:
             raise refusal("columns", list(self.columns), "at least one column that enters the model", "describe one")
         resolved = self._with_order(order)
@@ -607,7 +708,7 @@ class TableBounds:
     def row_numbers(self, schema: TableSchema) -> str | None:
         """The first column of a table if it has no name and no section: row numbers, which are left out."""
         first = schema.names[0] if schema.names else None
-        stated = (*self.columns, self.target.name, self.person)
+        stated = (*self.columns, *self._apart)
         return first if first is not None and first not in stated and is_row_number(first, schema.names) else None
 
     def _with_order(self, order: tuple[str, ...]) -> TableBounds:
@@ -625,7 +726,8 @@ class TableBounds:
         proposed = set()
         known, header = _known_names(schema), self._has_header(schema)
         named = () if self.person is None else (self.person,)
-        for place, names in (("columns", self.columns), ("missing", self.missing), ("person.column", named)):
+        places = [("columns", self.columns), ("missing", self.missing), ("person.column", named)]
+        for place, names in (*places, *((place, (name,)) for place, name in self.places_beside)):
             for name in names:
                 if name in present or name == self.target.name:
                     continue
@@ -638,13 +740,13 @@ class TableBounds:
 
     def _has_header(self, schema: TableSchema) -> bool:
         """Whether the table has a stated name. If it has none, it may have no header, and its names may be cells."""
-        return not {self.target.name, self.person, *self.columns}.isdisjoint(schema.names)
+        return not {*self._apart, *self.columns}.isdisjoint(schema.names)
 
     def _check_described(self, schema: TableSchema, problems: Problems, proposed: set[str]) -> None:
         """Gather columns of the table about which nothing is stated; ``proposed`` ones were told already."""
         if problems.found and not self._has_header(schema):
             return
-        known = {*self.columns, self.target.name, self.person, self.row_numbers(schema), *proposed}
+        known = {*self.columns, *self._apart, self.row_numbers(schema), *proposed}
         unknown = [
             name
             for name, kind in zip(schema.names, schema.kinds, strict=True)
@@ -696,7 +798,9 @@ class TableBounds:
 
         Files of categories (``categories_file``) are looked for in ``folder``. Their lines become part of the bounds.
         """
-        return cls(**read_statements(parse_toml(text), (), Path(folder)))
+        content = parse_toml(text)
+        content.pop(_PLAN, None)
+        return cls(**read_statements(content, (), Path(folder)))
 
     @classmethod
     def from_json(cls, text: str) -> TableBounds:
@@ -710,7 +814,7 @@ class TableBounds:
     def to_json(self) -> str:
         """Return the bounds as JSON text; :meth:`from_json` restores them."""
         content: dict[str, Any] = {
-            "target": fields_to_content(self.target),
+            "target": target_to_content(self.target),
             "columns": {name: fields_to_content(column) for name, column in self.columns.items()},
             "missing": missing_to_content(self.missing),
             "found_privately": list(self.found_privately),
@@ -725,6 +829,9 @@ class TableBounds:
             content["order"] = list(self.order)
         if self.person is not None:
             content["person"] = {"column": self.person}
+        for name in _MEASURES:
+            if (measured := getattr(self, name)) is not None:
+                content[name] = fields_to_content(measured)
         if self.layout is not None:
             content["table"] = self.layout.to_content()
         if self.terms:

@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from taciturn.core.errors import DataError
 from taciturn.core.validation import BoolArray, FloatArray, IndexArray, IntArray
 from taciturn.data.design import to_unit_range
+from taciturn.data.records import Outcomes
 from taciturn.tables.bounds import TableBounds
 from taciturn.tables.columns import (
     Column,
     Fill,
+    MeasuredColumn,
     Notation,
     Target,
     is_missing,
@@ -485,6 +487,105 @@ def target_reader(
     if target.classes is not None:
         return Labels(target, fill, notation).from_arrow
     return lambda values: _unlisted_labels(target.name, values, notation)
+
+
+class OutcomeReader:
+    """Reads what a fit predicts, and what goes with it: targets, or times and events; weights and exposures.
+
+    Every column is read by itself, and every cell. With ``invalid="raise"`` a missing cell refuses the table, and so do
+    a time that is not positive, a cell of an event that is neither yes nor no, and a weight or an exposure that is
+    negative or infinite. With "null" such a cell is NaN, so that its record is null.
+    """
+
+    def __init__(self, bounds: TableBounds, *, invalid: str = "raise") -> None:
+        target, strict = bounds.target, invalid == "raise"
+        self._bounds = bounds
+        notations = {name: bounds.notation(name) for name in (target.name, *bounds.beside)}
+        of_times = target.task == "survive"
+        if of_times:
+            read: Callable[[Any], NDArray[Any]] = partial(
+                _to_times, target.name, notation=notations[target.name], strict=strict
+            )
+        else:
+            fill = bounds.missing.get(target.name)
+            read = target_reader(target, fill, notations[target.name], invalid=invalid)
+        self._readers = {target.name: read}
+        if target.event is not None:
+            self._readers[target.event] = partial(
+                _to_events, target.event, notation=notations[target.event], strict=strict
+            )
+        for measured in filter(None, (bounds.weight, bounds.exposure)):
+            name = measured.column
+            self._readers[name] = partial(_to_measures, name, notation=notations[name], strict=strict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that are read, the target first."""
+        return tuple(self._readers)
+
+    def column(self, name: str, values: Any) -> NDArray[Any]:
+        """One of the columns from an Arrow array."""
+        return self._readers[name](values)
+
+    def outcomes(self, columns: Mapping[str, NDArray[Any]]) -> Any:
+        """Targets from the columns that were read, in :class:`Outcomes` where weights or exposures go with them.
+
+        Of times and events it is the time of each row, negative without an event.
+        """
+        target, bounds = self._bounds.target, self._bounds
+        y = columns[target.name]
+        if target.event is not None:
+            event = columns[target.event]
+            y = np.where(np.isnan(event), np.nan, np.where(event == 1.0, y, -y))
+        if bounds.weight is None and bounds.exposure is None:
+            return y
+
+        def beside(measured: MeasuredColumn | None) -> Any:
+            return None if measured is None else columns[measured.column]
+
+        return Outcomes(y, beside(bounds.weight), beside(bounds.exposure))
+
+
+def _to_times(name: str, values: Any, *, notation: Notation, strict: bool) -> FloatArray:
+    """Positive times, with NaN for others."""
+    times = column_numbers(name, Column("number"), values, notation, strict=strict)
+    if strict and not np.isfinite(times).all():
+        raise DataError(missing_outcome(name))
+    usable = np.isfinite(times) & (times > 0.0)
+    if strict and not usable.all():
+        raise DataError(
+            f"column {quoted(name)}: expected times above zero in every row, got others; correct them, or fit with "
+            "invalid null, which leaves such records out."
+        )
+    return np.where(usable, times, np.nan)
+
+
+def _to_events(name: str, values: Any, *, notation: Notation, strict: bool) -> FloatArray:
+    """One for an event, zero for none, NaN for neither."""
+    events = _to_truth_values(name, values, notation, strict=strict)
+    if strict and np.isnan(events).any():
+        raise DataError(missing_outcome(name))
+    return events
+
+
+def _to_measures(name: str, values: Any, *, notation: Notation, strict: bool) -> FloatArray:
+    """Weights or exposures, with NaN for what is none."""
+    numbers = column_numbers(name, Column("number"), values, notation, strict=strict)
+    usable = np.isfinite(numbers) & (numbers >= 0.0)
+    if strict and not usable.all():
+        raise DataError(
+            f"column {quoted(name)}: expected finite numbers of at least zero in every row, got others; correct them, "
+            "or fit with invalid null, which leaves such records out."
+        )
+    return np.where(usable, numbers, np.nan)
+
+
+def missing_outcome(name: str) -> str:
+    """Message about a missing time or event."""
+    return (
+        f"column {quoted(name)}: expected a value in every row, got missing ones; correct them, or fit with invalid "
+        "null, which leaves such records out."
+    )
 
 
 def bounded_target(target: Target, fill: Any, numbers: FloatArray, *, invalid: str = "raise") -> FloatArray:

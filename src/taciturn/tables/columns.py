@@ -22,6 +22,7 @@ import numpy as np
 
 from taciturn.core.errors import DataError, ParameterError, SeveralProblemsError, TaciturnError, visible
 from taciturn.core.validation import check_truth, is_width
+from taciturn.data.survival import check_cuts
 
 # ---- Names and values in messages about tables: short, on one line, and never a cell.
 
@@ -985,26 +986,30 @@ class Column:
         return value
 
 
-KINDS_OF_TARGETS = ("count", "amount")
-"""Targets of numbers that have a family of their own."""
+KINDS_OF_TARGETS = ("count", "amount", "survival")
+"""Targets that have a family of their own: two of numbers, and times to an event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Public facts about the column to predict: its bounds, or its classes.
+    """Public facts about the column to predict: its bounds, its classes, or of times to an event where they are cut.
 
     Parameters
     ----------
     name : str
-        Name of the column.
+        Name of the column; of times to an event that of the times.
     lower, upper : float, default=None
         Bounds of a target of numbers.
     classes : tuple of str, of int or of bool, default=None
         Labels of a target of classes. None, without bounds: the labels are taken from the table, and their set counts
         as public.
-    kind : {"count", "amount"}, default=None
-        What a target of numbers is: counts are modelled with rate ratios, positive amounts with ratios of means. None:
-        numbers, with differences.
+    kind : {"count", "amount", "survival"}, default=None
+        What the target is: counts are modelled with rate ratios, positive amounts with ratios of means, times to an
+        event with hazard ratios. None: classes, or numbers with differences.
+    event : str, default=None
+        Of times: the column that says whether observation ended with the event (yes or no, 1 or 0, true or false).
+    cuts : tuple of float, default=None
+        Of times: the public times at which intervals end; the last one ends follow-up.
     """
 
     name: str
@@ -1012,19 +1017,28 @@ class Target:
     upper: float | None = None
     classes: tuple[Any, ...] | None = None
     kind: str | None = None
+    event: str | None = None
+    cuts: tuple[float, ...] | None = None
 
     @property
     def task(self) -> str:
-        """The learning task: "regress" or "classify"."""
+        """The learning task: "regress", "classify" or "survive"."""
+        if self.kind == "survival":
+            return "survive"
         return "classify" if self.lower is None else "regress"
 
     def checked(self) -> Target:
         """Return the target with bounds as floats; raise if a fact cannot be used, and name its place."""
-        if not isinstance(self.name, str):
-            raise refusal("target.name", self.name, "the name of the column to predict", "write it in quotes")
         if self.kind is not None and self.kind not in KINDS_OF_TARGETS:
             listed = " or ".join(map(quoted, KINDS_OF_TARGETS))
             raise refusal("target.kind", self.kind, listed, "leave it out for other numbers and for classes")
+        if self.kind == "survival":
+            return self._checked_times()
+        if not isinstance(self.name, str):
+            raise refusal("target.name", self.name, "the name of the column to predict", "write it in quotes")
+        for key, stated in (("event", self.event), ("cuts", self.cuts)):
+            if stated is not None:
+                raise refusal(f"target.{key}", stated, 'kind = "survival" beside it', "state it, or take the key out")
         if self.lower is None and self.upper is None:
             if self.kind is not None:
                 raise refusal("target.lower", None, f"a range beside kind = {quoted(self.kind)}", "state both ends")
@@ -1040,13 +1054,64 @@ class Target:
             raise refusal("target.lower", self.lower, least, "state the range that they can have")
         return replace(self, lower=lower, upper=upper)
 
+    def _checked_times(self) -> Target:
+        """The target with cuts as floats; everything that cannot be used is raised together."""
+        problems, cuts = Problems(), self.cuts
+        for key, stated, what in (("time", self.name, "times"), ("event", self.event, "events")):
+            with problems.gathering():
+                if not isinstance(stated, str):
+                    raise refusal(f"target.{key}", stated, f"the name of the column with the {what}", "name it")
+        with problems.gathering():
+            if isinstance(self.name, str) and self.event == self.name:
+                raise refusal("target.event", self.event, "another column than that of the times", "name it")
+        others = {"lower": self.lower, "upper": self.upper, "classes": self.classes}
+        for key, value in others.items():
+            with problems.gathering():
+                if value is not None:
+                    remedy = "take it out: times end at the last one of cuts"
+                    raise refusal(f"target.{key}", value, 'no such key beside kind = "survival"', remedy)
+        with problems.gathering():
+            try:
+                cuts = check_cuts(self.cuts)
+            except ParameterError:
+                expected = "a list of positive times in increasing order"
+                remedy = "state the public times at which intervals end, such as [6, 12, 24]; the last ends follow-up"
+                raise refusal("target.cuts", self.cuts, expected, remedy) from None
+        problems.raise_all()
+        return replace(self, cuts=cuts)
+
     def checked_fill(self, place: str, value: Any, *, found: bool = False) -> Any:
         """Return the value that replaces missing ones; raise if it is no value of the target."""
+        if self.task == "survive":
+            expected, remedy = "no value for a missing time", "take it out, and fit with --invalid null to leave it out"
+            raise refusal(place, value, expected, remedy)
         if self.task == "regress":
             return _number(place, value) if found else _inside(place, value, self.lower, self.upper)
         if self.classes is None or (type(value), value) not in [(type(label), label) for label in self.classes]:
             raise refusal(place, value, "one of the classes that [target] lists", "fill in a class, or take it out")
         return value
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredColumn:
+    """A column with the weight or the exposure of each row, and its public upper bound, to which it is trimmed."""
+
+    column: str
+    upper: float
+
+    def checked(self, place: str) -> MeasuredColumn:
+        """Return it with the bound as a float; raise what cannot be used."""
+        problems, upper = Problems(), math.nan
+        with problems.gathering():
+            if not isinstance(self.column, str):
+                raise refusal(f"{place}.column", self.column, "the name of a column", "write it in quotes")
+        with problems.gathering():
+            upper = _number(f"{place}.upper", self.upper)
+            if not is_width(upper):
+                remedy = "state the largest that there can be; larger ones are trimmed"
+                raise refusal(f"{place}.upper", self.upper, "a positive number", remedy)
+        problems.raise_all()
+        return MeasuredColumn(self.column, upper)
 
 
 def find_repeated(values: Iterable[Any]) -> Any:

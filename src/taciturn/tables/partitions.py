@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from taciturn.core.errors import DataError, TaciturnError
 from taciturn.core.validation import FloatArray, IndexArray, IntArray, check_choice, check_integer
 from taciturn.data.persons import NamedKeys, canonical_key
+from taciturn.data.records import Outcomes
 from taciturn.tables.bounds import TableBounds, missing_column
-from taciturn.tables.cells import Cells, Encoding, missing_value, target_numbers, target_reader
+from taciturn.tables.cells import Cells, Encoding, OutcomeReader, missing_value, target_numbers
 from taciturn.tables.columns import (
     LABEL,
     Column,
@@ -114,10 +115,13 @@ def refuse_columns(names: Sequence[str]) -> None:
     problems.raise_all()
 
 
-def check_has_keys(person: str | None, schema: TableSchema) -> None:
-    """Raise if the bounds name a column of keys and the table cannot have one."""
-    if person is not None and schema.sparse:
-        raise refusal("person.column", person, "a table with named columns", "a libsvm file has no keys of persons")
+def check_has_keys(bounds: TableBounds, schema: TableSchema) -> None:
+    """Raise if the bounds name a column beside features and target, such as one of keys, and the table has no names."""
+    named = [("person.column", bounds.person), *bounds.places_beside]
+    for place, name in named if schema.sparse else ():
+        if name is not None:
+            remedy = "a libsvm file has a number for the target, and features"
+            raise refusal(place, name, "a table with named columns", remedy)
 
 
 def no_rows(name: str) -> str:
@@ -133,9 +137,11 @@ def select_columns(bounds: TableBounds, *, with_target: bool, invalid: str = "ra
     if with_target:
         target = bounds.target
         types[target.name] = "as it is" if target.classes is None else "text"
-        if target.task == "regress":
-            types[target.name] = "number" if bounds.is_plain(Column("number")) else "text"
+        number = "number" if bounds.is_plain(Column("number")) else "text"
+        if target.task != "classify":
+            types[target.name] = number
         listed[target.name] = frozenset(map(str, target.classes or ()))
+        types |= {name: "text" if name == target.event else number for name in bounds.beside}
     return ColumnSelection(types, listed, invalid)
 
 
@@ -158,11 +164,12 @@ def raise_problems(
     for file in () if schema.sparse else files:
         try:
             found = _Findings(bounds, file if file.is_text else None, strict=invalid == "raise")
+            n_columns = len(bounds.order or ())
             for batch in stream_batches(file, schema, selection):
                 columns = batch.columns
                 if with_target:
-                    found.look_at_target(columns.pop())
-                found.look_at(columns)
+                    found.look_at_outcomes(columns[n_columns:])
+                found.look_at(columns[:n_columns])
         except TaciturnError:
             # The file as a whole cannot be read, which the first refusal said.
             continue
@@ -174,14 +181,14 @@ def raise_column_problems(
 ) -> None:
     """Raise everything that is wrong with the columns of a table without text, given in blocks of rows.
 
-    ``with_target``: the last column of a block is the target.
+    ``with_target``: the target, and what is read with it, come behind the columns that enter the model.
     """
     found = _Findings(bounds, None, strict=strict)
+    n_columns = len(bounds.order or ())
     for columns in batches:
         if with_target:
-            *columns, target = columns
-            found.look_at_target(target)
-        found.look_at(columns)
+            found.look_at_outcomes(columns[n_columns:])
+        found.look_at(columns[:n_columns] if with_target else columns)
     found.problems.raise_all()
 
 
@@ -195,10 +202,7 @@ class _Findings:
         self.problems = Problems()
         self._bounds, self._text, self._strict = bounds, text, strict
         self._encoding = Encoding(bounds, invalid="raise" if strict else "null")
-        target = bounds.target
-        fill = bounds.missing.get(target.name)
-        notation = bounds.notation(target.name)
-        self._to_target = target_reader(target, fill, notation, invalid="raise" if strict else "null")
+        self._outcomes = OutcomeReader(bounds, invalid="raise" if strict else "null")
         self._told: set[str] = set()
 
     def look_at(self, columns: Sequence[Any]) -> None:
@@ -215,16 +219,18 @@ class _Findings:
             if needed and _has_gaps(values, self._bounds.notation(name), text=self._text is not None):
                 self._tell(missing_value(name))
 
-    def look_at_target(self, values: Any) -> None:
-        """Look at a block of the target."""
+    def look_at_outcomes(self, columns: Sequence[Any]) -> None:
+        """Look at a block of the target and of the columns that are read with it."""
         target = self._bounds.target
-        if target.task == "regress" and self._is_wrong_number(Column("number"), values):
-            self._tell(wrong_numbers(self._text, target.name))  # type: ignore[arg-type]
-            return
-        try:
-            self._to_target(values)
-        except DataError as error:
-            self._tell(str(error))
+        no_numbers = (target.event, target.name if target.task == "classify" else None)
+        for name, values in zip(self._outcomes.names, columns, strict=True):
+            if name not in no_numbers and self._is_wrong_number(Column("number"), values):
+                self._tell(wrong_numbers(self._text, name))  # type: ignore[arg-type]
+                continue
+            try:
+                self._outcomes.column(name, values)
+            except DataError as error:
+                self._tell(str(error))
 
     def _is_wrong_number(self, column: Column, values: Any) -> bool:
         """Whether a plain number of a table of text is none."""
@@ -255,7 +261,7 @@ def _has_gaps(values: Any, notation: Notation, *, text: bool) -> bool:
 # ---- Record batches of a table as features, target and keys of persons.
 
 EncodedPart = tuple[Any, Any, list[Any] | None]
-"""Features, target, and the keys of persons."""
+"""Features, target (in ``Outcomes`` with weights or exposures, if there are any), and the keys of persons."""
 
 _INDICES, _VALUES = "indices", "values"
 
@@ -290,7 +296,7 @@ class DensePart:
         self._target, self._fill = target if with_target else None, bounds.missing.get(target.name)
         self._encoding = Encoding(bounds, invalid=invalid)
         self._notation = bounds.notation(target.name)
-        self._to_target = target_reader(target, self._fill, self._notation, invalid=invalid)
+        self._outcomes = OutcomeReader(bounds, invalid=invalid) if with_target else None
         # The only feature of such a column, or the first one, where another says that a cell is missing.
         places = {name: place for place, name in enumerate(bounds.feature_names)}
         self._found = [(name, places[name]) for name in found if name in self._columns]
@@ -299,8 +305,8 @@ class DensePart:
     @property
     def names(self) -> list[str]:
         """The columns of the table that are read."""
-        target = () if self._target is None else (self._target.name,)
-        return [*self._columns, *target, *(() if self._person is None else (self._person,))]
+        outcomes = () if self._outcomes is None else self._outcomes.names
+        return [*self._columns, *outcomes, *(() if self._person is None else (self._person,))]
 
     def encode(self, batches: Sequence[pa.RecordBatch], out: FloatArray | None = None) -> EncodedPart:
         """Encode batches with the columns ``names`` as one block of rows, into ``out`` if it is given."""
@@ -313,16 +319,22 @@ class DensePart:
             for name, place in self._found:
                 part[np.isinf(self._encoding.numbers(name, batch.column(name))), place] = np.nan
             start += batch.num_rows
-        targets = None if self._target is None else np.concatenate([self._targets(batch) for batch in batches])
+        targets = None if self._outcomes is None else self._read_outcomes(self._outcomes, batches)
         keys = None
         if self._person is not None:
             keys = [key for batch in batches for key in batch.column(self._person).to_pylist()]
         return out if self._kept is None else np.take(out, self._kept, axis=1), targets, keys
 
-    def _targets(self, batch: pa.RecordBatch) -> NDArray[Any]:
-        values = batch.column(self._target.name)  # type: ignore[union-attr]
-        targets = self._to_target(values)
-        if self._target_found:
+    def _read_outcomes(self, reader: OutcomeReader, batches: Sequence[pa.RecordBatch]) -> Any:
+        columns = {
+            name: np.concatenate([self._outcome(reader, name, batch.column(name)) for batch in batches])
+            for name in reader.names
+        }
+        return reader.outcomes(columns)
+
+    def _outcome(self, reader: OutcomeReader, name: str, values: Any) -> NDArray[Any]:
+        targets = reader.column(name, values)
+        if self._target_found and name == self._target.name:  # type: ignore[union-attr]
             numbers = target_numbers(self._target, self._fill, values, self._notation)  # type: ignore[arg-type]
             targets[np.isinf(numbers)] = np.nan
         return targets
@@ -919,7 +931,8 @@ class TablePartitions:
             if person is not None:
                 keys = NamedKeys((key for _, _, some in parts for key in some or ()), person)
             whole = sp.vstack([part for part, _, _ in parts], format="csr") if X is None else X
-            return whole, np.concatenate([y for _, y, _ in parts]), keys
+            outcomes = Outcomes.joined([Outcomes.of(y) for _, y, _ in parts])
+            return whole, outcomes if outcomes.given else outcomes.y, keys
         self.raise_problems()
         raise refused
 
@@ -1169,7 +1182,7 @@ def open_partitions(
     in_memory : bool, default=False
         Whether rows that would be copied to files are held in memory, for a table that is read as a whole.
     with_keys : bool, default=True
-        Whether the keys of persons are read, where the bounds name their column.
+        Whether keys of persons, weights and exposures are read, where the bounds name their columns.
 
     Examples
     --------
@@ -1196,10 +1209,12 @@ def open_partitions(
     if schema is None or bounds.order is None:
         schema = files_schema(files) if schema is None else schema
         bounds = bounds.for_table(schema)
-    bounds = bounds if with_keys else replace(bounds, person=None)
+    bounds = bounds if with_keys else replace(bounds, person=None, weight=None, exposure=None)
     # The first number of a line is the target of a libsvm file, and no other.
     check_present(bounds.target.name, TableSchema((LABEL,), ("number",), sparse=True) if schema.sparse else schema)
-    check_has_keys(bounds.person, schema)
+    check_has_keys(bounds, schema)
+    for name in bounds.beside:
+        check_present(name, schema)
     most = most_rows(bounds, None if in_memory else memory)
     found = [store_facts(file) if file.has_groups else None for file in files]
     stored = [facts for facts in found if facts is not None]

@@ -86,6 +86,39 @@ def names_an_identifier(name: str) -> bool:
     return bool(of_a_thing or _WHO.fullmatch("".join(words)))
 
 
+# Times under observation, and what they end with.
+_TIMES_TO = re.compile("(.* )?(time|days|weeks|months|years|duration|follow ?up|futime|tte|survival)( .*)?")
+_EVENTS = re.compile("(.* )?(event|died|dead|death|deceased|status|fustat|relapsed?)")
+# Not the weight of a body, and not what somebody was exposed to.
+_WEIGHTS = re.compile("((sampling|sample|survey|design|probability|ip) ?weights?|pweights?)( .*)?")
+_EXPOSURES = re.compile("(person|patient|bed) ?(years?|months?|weeks?|days?|time)|time at risk")
+
+
+def names_a_time_to_an_event(target: str, names: Iterable[str]) -> tuple[str, str] | None:
+    """The columns with times and events, where the target is named like one of them and another column like the other.
+
+    >>> names_a_time_to_an_event("died", ["age", "months", "died"]), names_a_time_to_an_event("age", ["age", "died"])
+    (('months', 'died'), None)
+    """
+    patterns = _TIMES_TO, _EVENTS
+    for own, other in ((0, 1), (1, 0)):
+        if patterns[own].fullmatch(" ".join(_words(target))):
+            found = next((n for n in names if n != target and patterns[other].fullmatch(" ".join(_words(n)))), None)
+            if found is not None:
+                return (target, found) if own == 0 else (found, target)
+    return None
+
+
+def names_a_measure(name: str) -> str | None:
+    """Whether a column is named like a "weight" of rows or like an "exposure" of counts; None for neither.
+
+    >>> [names_a_measure(name) for name in ("survey_weight", "weight", "person_years", "exposure")]
+    ['weight', None, 'exposure', None]
+    """
+    words = " ".join(_words(name))
+    return "weight" if _WEIGHTS.fullmatch(words) else "exposure" if _EXPOSURES.fullmatch(words) else None
+
+
 def _words(name: str) -> list[str]:
     """The words of a name in lower case: apart by signs, or by capitals."""
     return [word.lower() for word in _WORD.findall(name)]
@@ -400,7 +433,8 @@ def bounds_template(
         parts.append(f"[table]\n{''.join(lines)}")
     found = _kind(target, kinds.pop(target), proposals)
     counts = found == "number" and proposals is not None and target in proposals and proposals[target].counts
-    parts.append(_target(target, "count" if counts else found))
+    of_times = None if schema.sparse else names_a_time_to_an_event(target, schema.names)
+    parts.append(_target(target, "count" if counts else found, of_times))
     person = next((name for name in kinds if names_a_person(name)), None)
     if person is not None:
         del kinds[person]
@@ -421,11 +455,13 @@ def bounds_template(
 def _kind(name: str, kind: str, proposals: Mapping[str, ColumnProposal] | None) -> str:
     if names_an_identifier(name):
         return "identifier"
+    if (measure := names_a_measure(name)) is not None:
+        return measure
     return kind if proposals is None or name not in proposals else proposals[name].kind
 
 
 def _section(name: str, kind: str, proposal: ColumnProposal | None) -> str:
-    marked = proposal is not None and proposal.marked and kind not in ("person", "identifier")
+    marked = proposal is not None and proposal.marked and kind not in ("person", "identifier", "weight", "exposure")
     return _body(name, kind, proposal) + (_MARKED if marked else "")
 
 
@@ -456,8 +492,12 @@ def _key(name: str) -> str:
     return quoted(name, longest=None)
 
 
-def _target(name: str, kind: str) -> str:
-    return f"[target]\nname = {_key(name)}\n{_TARGETS.get(kind, _TARGETS['category'])}"
+def _target(name: str, kind: str, of_times: tuple[str, str] | None) -> str:
+    hint = ""
+    if of_times is not None:
+        time, event = map(_key, of_times)
+        hint = _SURVIVAL.format(time=time, event=event)
+    return f"[target]\nname = {_key(name)}\n{_TARGETS.get(kind, _TARGETS['category'])}{hint}"
 
 
 _OPENING = """\
@@ -484,6 +524,16 @@ _TARGETS = {
     "boolean": "classes = [false, true]\n",
     "category": '# Every label that a record may carry, such as ["case", "control"].\n# classes =\n',
 }
+
+_SURVIVAL = """\
+# By their names {time} is how long a row was observed and {event} whether that ended with an event. For hazard ratios
+# and a survival curve write these lines in the place of the others of [target], with public times in the list, the last
+# one being the end of follow-up, and take the section of the other column out.
+# kind = "survival"
+# time = {time}
+# event = {event}
+# cuts = []
+"""
 
 _PERSON = """\
 # The column that tells whom a row is about, if a person may have several rows: the guarantee is then for all rows of a
@@ -540,6 +590,15 @@ censored = true
 type = "category"
 # categories =
 """,
+    "weight": f"""\
+# By its name the weight of each row. To weigh rows by it, write in the place of this section [weight] with column and
+# upper, the largest weight that there can be, if a row's weight follows from that row and from public facts alone:
+# raked, calibrated and normalised weights do not.
+{_IGNORED}""",
+    "exposure": f"""\
+# By its name for how long a row counts. For rates write in the place of this section [exposure] with column and upper,
+# the largest that there can be, beside kind = "count" in [target].
+{_IGNORED}""",
     "row numbers": f"# Without a name, as the row numbers of R and pandas: no feature.\n{_IGNORED}",
     "free text": f"# Free text, which cannot enter a model.\n{_IGNORED}",
     "identifier": f"# By its name a key, or what tells who somebody is: no feature.\n{_IGNORED}",

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from taciturn.core.errors import DataError, DataTypeError
 from taciturn.core.guard import Guarded
-from taciturn.core.sklearn_base import BaseEstimator, TransformerMixin
+from taciturn.core.sklearn_base import BaseEstimator, TransformerMixin, check_is_fitted
 from taciturn.core.validation import BoolArray, FloatArray, Invalid, check_choice
 from taciturn.data.persons import NamedKeys
 from taciturn.tables.bounds import TableBounds, missing_column
@@ -144,7 +143,7 @@ def read_person_keys(path: Path, bounds: TableBounds, *, schema: TableSchema | N
     files = table_files(path, bounds.layout)
     schema = files_schema(files) if schema is None else schema
     check_present(name, schema)
-    check_has_keys(name, schema)
+    check_has_keys(bounds, schema)
     batches = file_batches(files, schema, ColumnSelection({name: "text"}, {name: frozenset()}))
     return NamedKeys((key for batch in batches for key in batch.column(0).to_pylist()), name)
 
@@ -174,7 +173,8 @@ def read_batches(
     keys : list of str
         With a key: beside X, or X and y; empty where the cell is missing.
     """
-    bounds, invalid, with_target = replace(encoder.bounds_, person=None), encoder.invalid, target is not None
+    bounds = replace(encoder.bounds_, person=None, weight=None, exposure=None)
+    invalid, with_target = encoder.invalid, target is not None
     if target is not None:
         check_target(bounds, target, invalid)
     file, n_features, places = table_file(path, bounds.layout), len(bounds.feature_names), None
@@ -350,6 +350,11 @@ class TableEncoder(Guarded, TransformerMixin, BaseEstimator):
             refused = error
         raise_column_problems(bounds, _blocks(columns), strict=self.invalid == "raise")
         raise refused
+
+    def encodes_as(self, other: TableEncoder) -> bool:
+        """Whether another fitted encoder gives the same features, by the bounds of both."""
+        pairs = ((each.bounds_.feature_names, each.bounds_.feature_ranges) for each in (self, other))
+        return len({str(pair) for pair in pairs}) == 1
 
     @property
     def assumptions(self) -> tuple[str, ...]:

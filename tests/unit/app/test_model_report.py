@@ -17,7 +17,10 @@ from reported import (
     classification,
     drawings,
     faults_of,
+    inferred,
+    made_score,
     regression,
+    three_classes,
     without_noise,
 )
 
@@ -134,7 +137,13 @@ def test_the_page_to_sign_has_the_fields_of_the_registry():
     for part in ("proved", "exact arithmetic", f"bound: {certificate.bound}", "not seeded", "true positive rates"):
         assert part in facts["How far proved"]
     releases = [item.words() for item in sheet.find("li")]
-    assert releases == ["1 x Laplace noise of 10: the mean of the target", "3 x Gumbel noise of 4: a selected feature"]
+    # With the digits of the table of releases.
+    assert releases == [
+        "1 x Laplace noise of 10.00: the mean of the target",
+        "3 x Gumbel noise of 4.000: a selected feature",
+    ]
+    assert facts["Command"] == model.command
+    assert facts["Date of the fit"] == "not stated"
     labels = [span.words() for span in sheet.find("span")]
     assert labels[-3:] == ["Name and function", "Place and date", "Signature"]
     assert hashlib.sha256(b"the text of model.json\n").hexdigest() in facts["Files"]
@@ -150,6 +159,39 @@ def test_the_page_to_sign_has_the_fields_of_the_registry():
     # A Gaussian mechanism of scale 10 has mu = 1/10 and rho = mu^2 / 2.
     assert 0.005 <= rho < 0.00501
     assert sheet_of(model_report(regression(without_noise())))[1]["Budget"] == "none"
+
+
+@pytest.mark.parametrize("model", [inferred("regress"), inferred("classify"), three_classes(), regression()])
+def test_the_page_to_sign_has_the_numbers_of_the_page(model):
+    """Coefficients, intervals and ratios to sign are those of the tables above, in the same digits."""
+    root = Tree(model_report(model)).root
+    sheet, _ = sheet_of(model_report(model))
+    above = {cell.words() for table in root.find("main")[0].find("table") for cell in table.find("td")}
+    signed = [cell.words() for table in sheet.find("table") for cell in table.find("td") if cell.words()]
+    assert len(signed) >= 7
+    # The intercept of a prediction rule stands in a sentence.
+    told = root.find("main")[0].words()
+    assert all(text in above or f"Intercept: {text}." in told for text in signed)
+    names = {row.children[0].words().removesuffix(" †") for table in sheet.find("table") for row in table.find("tr")}
+    assert {"age", "(intercept)"} <= names
+
+
+def test_the_page_to_sign_has_every_assumption_and_release_and_the_cost_of_the_score():
+    model, score = classification(["no", "yes"]), made_score(["no", "yes"])
+    certificate, other = model.certificate, score.score.certificate
+    sheet, facts = sheet_of(model_report(model, score))
+    words = sheet.words()
+    for each in (*certificate.events, *other.events):
+        assert each.subject in words
+    for text in (*certificate.assumptions, *other.assumptions):
+        assert text in facts["Assumed"]
+    assert "…" not in words
+    assert "AUC" in facts["How good it is"]
+    together = compose(certificate, other)
+    # More than either, and what one accountant says of both.
+    assert together.epsilon > max(certificate.epsilon, other.epsilon)
+    assert facts["Budget"].startswith(f"epsilon = {together.epsilon:.6g}, delta = {together.delta:.6g}")
+    assert "How good it is" not in sheet_of(model_report(model))[1]
 
 
 def test_charts_of_several_classes_share_one_scale():

@@ -1,7 +1,10 @@
 """Coefficients on a screen, in a report and in a notebook: not all are estimable, and classes have tables."""
 
+import math
 import re
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from reported import (
     EVIL,
@@ -18,6 +21,7 @@ from reported import (
 )
 
 from taciturn.app.cli.show import print_model
+from taciturn.app.export import coefficient_table
 from taciturn.app.model_file import Model
 from taciturn.app.report.model import model_report
 from taciturn.core.errors import visible
@@ -69,7 +73,8 @@ def test_a_screen_marks_what_is_not_estimable(shown, task, full):
     cells = {name: rest for name, *rest in rows}
     for name in ("region=north", "region=south"):
         assert cells[name] == ["-", "-", "-", "not estimable"]
-    assert cells["age"][0] == "+1.5"
+    # Per year: the bounds are 100 years apart, and a coefficient is for half of that.
+    assert cells["age"][0] == "+0.03"
     assert cells["(intercept)"][-1] == ("no interval" if task == "regress" else "")
     assert cells["(intercept)"][0] == ("-" if task == "regress" else "+0.25")
     if full or task == "classify":
@@ -87,13 +92,14 @@ def test_a_report_marks_what_is_not_estimable(task):
     root = Tree(page).root
     assert CONFOUNDED in root.words()
     (errors,) = rows_of(root, "Coefficients of")
-    (effects,) = rows_of(root, "Effects on")
     for name in ("region=north", "region=south"):
         assert errors[name] == ["not estimable", *[""] * 6]
-        assert effects[name] == ["not estimable", "", *(["not estimable", ""] if task == "classify" else [])]
-    assert errors["(intercept)"][0] == ("no interval" if task == "regress" else "0.2500")
+        for ratios in rows_of(root, "Odds ratios of"):
+            assert ratios[name] == ["not estimable", ""]
+    assert len(rows_of(root, "Odds ratios of")) == (task == "classify")
+    assert errors["(intercept)"][0] == ("no interval" if task == "regress" else "0.25")
     # An intercept without an error is not told in a sentence either.
-    assert ("Intercept: 0.2500" in root.words()) == (task == "classify")
+    assert ("Intercept: 0.25." in root.words()) == (task == "classify")
     for kind in ("wide", "narrow"):
         (chart,) = [svg for svg in drawings(root, kind) if svg.find("circle")]
         groups = {group.find("title")[0].words(): len(group.find("circle")) for group in chart.find("g")}
@@ -138,7 +144,7 @@ def test_no_display_has_the_weight_of_what_is_not_estimable(shown, task):
 
 def test_an_estimate_with_its_error_is_shown_whole(shown):
     rows, _ = shown(partly("classify"), full=False)
-    assert rows[0] == ["age", "+1.5", "0.5", "0.011", "1.030 (1.008 to 1.053)"]
+    assert rows[0] == ["age", "+0.03", "0.01", "0.011", "1.030 (1.008 to 1.053)"]
     (cells,) = rows_of(in_notebook(partly("classify")), "4 of 5")
     assert cells["x0"] == ["1.500", "0.4154 to 2.585", "0.011", "4.5 (1.5 to 13.3)"]
 
@@ -184,7 +190,7 @@ def test_a_screen_has_the_first_table_and_all_in_full(shown):
     assert "classes that are not shown: 1 (--full prints them)" in text
     assert "y (<script>" in text
     rows, text = shown(three_classes(), full=True)
-    assert [row[1] for row in rows if row[0] == "age"] == ["+1.5", "-0.5"]
+    assert [row[1] for row in rows if row[0] == "age"] == ["+0.03", "-0.01"]
     assert [row[-1] for row in rows if row[0] == "region=south"] == ["0.990 (0.952 to 1.030)", "not estimable"]
     assert f"y ({EVIL} against low): 4 of 5 features" in text
     assert "y (high against low): 4 of 5 features" in text
@@ -201,9 +207,9 @@ def test_a_report_has_a_table_per_class_against_the_reference():
     subjects = [f"y ({EVIL} against low)", "y (high against low)"]
     assert [heading.words() for heading in root.find("h3")][:2] == subjects
     first, second = rows_of(root, "Coefficients of")
-    assert first["age"][0] == "1.500"
-    assert second["age"][0] == "-0.5000"
-    assert (first["region=south"][0], second["region=south"][0]) == ("-0.01000", "not estimable")
+    assert first["age"][0] == "0.030"
+    assert second["age"][0] == "-0.0100"
+    assert (first["region=south"][0], second["region=south"][0]) == ("-0.010", "not estimable")
     assert len([svg for svg in drawings(root) if svg.find("circle")]) == 2
     assert "log-odds of a class against low, the reference" in root.words()
     assert "also called relative risk ratio" in root.words()
@@ -234,3 +240,49 @@ def test_all_of_a_model_is_estimable_elsewhere(shown):
         assert "not estimable" not in text
         assert "no interval" not in text
     assert QUOTED in shown(inferred(), full=True)[1]
+
+
+# ------------------------------------------------------------------ noise
+
+
+def test_noise_as_large_as_a_coefficient_is_marked_on_screens_and_pages(shown):
+    quiet, loud = inferred("classify"), inferred("classify")
+    # The coefficient of region=north is 0.4; of its error 0.3 is noise, or 0.5.
+    for model, noise in ((quiet, 0.3), (loud, 0.5)):
+        found = model.estimator.inference_
+        privacy = found.privacy.copy()
+        privacy[0, 2] = noise
+        model.estimator.inference_ = replace(found, privacy=privacy, std_error=np.hypot(found.sampling, privacy))
+    meaning = "† The noise for privacy is about as large as this number, or larger."
+    for full in (False, True):
+        rows, text = shown(loud, full=full)
+        assert [name for name, *rest in rows if "†" in "".join(rest)] == ["region=north"]
+        assert meaning in text
+    assert "†" not in shown(quiet, full=True)[1]
+    root = Tree(model_report(loud)).root
+    (errors,) = rows_of(root, "Coefficients of")
+    assert [name for name in errors if "†" in name] == ["region=north †"]
+    assert meaning in root.words()
+
+
+@BOTH
+def test_noise_is_marked_without_standard_errors_where_its_law_is_known(shown, task):
+    model = inferred(task)
+    del model.estimator.inference_
+    coefficients = np.array([1.5, -0.75, 0.0, 0.4, -0.01])
+    noise = np.array([0.1, 0.8, math.nan, 0.3, 0.02])
+    shape = coefficients.shape if task == "regress" else (1, 5)
+    model.estimator.coef_ = coefficients.reshape(shape)
+    assert "†" not in shown(model, full=True)[1]
+    model.estimator._noise_std = noise.reshape(shape)
+    # The levels of the region are shown as a difference of 0.41, with noise of 0.3007.
+    rows, text = shown(model, full=True)
+    assert [name for name, *rest in rows if "†" in "".join(rest)] == [EVIL]
+    assert "† The noise for privacy is about as large as this number, or larger." in text
+    page = Tree(model_report(model)).root.words()
+    assert f"{EVIL} †" in page
+    again = Model.from_json(model.to_json()) if task == "classify" else None
+    if again is not None:
+        np.testing.assert_array_equal(again.estimator._noise_std, noise[None, :])
+    table = coefficient_table(model)
+    assert [row.term for row in table.rows if "noise" in row.note] == [EVIL]

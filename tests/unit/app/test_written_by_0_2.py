@@ -26,7 +26,7 @@ WRITTEN = json.loads((Path(__file__).parents[2] / "data" / "written_by_0_2.json"
 MODELS = WRITTEN["models"]
 CERTIFICATES = WRITTEN["certificates"] | {name: model["certificate"] for name, model in MODELS.items()}
 
-LATER = {"select": "columns", "groups": None, "weight_bound": None, "exposure_bound": None}
+LATER = {"select": "columns", "groups": None, "weight_bound": None, "person_weight": "mean", "exposure_bound": None}
 """What a model of 0.2 was fitted with, in the words of today: single features, and neither weights nor exposures."""
 
 

@@ -54,6 +54,13 @@ def test_another_version_or_date_is_refused(version, changelog, citation, word):
     assert word in "; ".join(problems)
 
 
+def test_the_r_package_has_the_version_of_the_release():
+    description = (ROOT / "r" / "DESCRIPTION").read_text(encoding="utf-8")
+    assert release_check.r_problems(release_check.Release(ROOT).version, description) == []
+    assert release_check.r_problems("9.9", description) != []
+    assert release_check.r_problems("9.9", "Package: taciturn\n") != []
+
+
 def test_a_tree_with_changes_is_refused():
     assert release_check.tree_problems("") == []
     problems = release_check.tree_problems(" M src/taciturn/losses.py\n?? notes.txt\n")

@@ -224,6 +224,23 @@ def _with_a_copy_and_a_rare_category(
     return model, tables[0], tables[1]
 
 
+def _with_weights_and_exposures(
+    rng: np.random.Generator, model: Any, first: Table, second: Table
+) -> tuple[Any, Table, Table]:
+    """Weights and exposures that are functions of the row's own cells; some are beyond their bounds, or zero."""
+    tables = []
+    for each in (first, second):
+        cells = np.where(np.isfinite(each["y"]), each["y"], 0.0).astype(np.float64)
+        beside = _dense(each["X"])[:, 0]
+        shares = np.abs(np.frexp(cells + np.where(np.isfinite(beside), np.clip(beside, -9.0, 9.0), 0.0))[0])
+        given = {"sample_weight": 6.0 * shares}
+        if getattr(model, "loss", "squared") not in ("squared", "huber"):
+            given["exposure"] = 2.5 * shares
+        tables.append({**each, **given})
+    bounds = {"weight_bound": 5.0} | ({"exposure_bound": 2.0} if "exposure" in tables[0] else {})
+    return model.set_params(**bounds), tables[0], tables[1]
+
+
 def _of_variables(rng: np.random.Generator, model: Any, first: Table, second: Table) -> tuple[Any, Table, Table]:
     """A model that chooses whole variables, each of up to three columns next to one another."""
     n_columns = _dense(first["X"]).shape[1]
@@ -421,15 +438,54 @@ def all_replays() -> tuple[ReplayCase, ...]:
     return (*REPLAYS, *more)
 
 
-PERSON_REPLAYS = tuple(
-    replace(case, persons=True)
-    for case in REPLAYS
-    if case.subject in (private_score, private_cross_val_score, PrivateRandomizedSearch)
-    or getattr(case.subject, "persons_refused", "refused") is None
+_BY_ROWS = {"person_weight": "sum", "epsilon": 20.0}
+
+PERSON_REPLAYS = (
+    *(
+        replace(case, persons=True)
+        for case in REPLAYS
+        if case.subject in (private_score, private_cross_val_score, PrivateRandomizedSearch)
+        or getattr(case.subject, "persons_refused", "refused") is None
+    ),
+    *(
+        ReplayCase(kind, targets, _BY_ROWS | own, persons=True)
+        for kind, targets, families in (
+            (SparseRegressor, _NUMBERS, ({}, *_FAMILIES)),
+            (SparseClassifier, _LABELS, ({},)),
+        )
+        for own in families
+    ),
+    *(
+        ReplayCase(
+            kind, targets, _ERRORS | _BY_ROWS | {"n_nonzero": "all"}, fewest=_CLEAR, widest=9, dealt=True, persons=True
+        )
+        for kind, targets in ((SparseRegressor, _NUMBERS), (SparseClassifier, _BINARY))
+    ),
 )
-"""The same with persons of several rows, for what accepts them."""
+"""The same with persons of several rows, for what accepts them, and with persons that count by their rows."""
 
 TABLE_REPLAYS = (
+    *(
+        ReplayCase(kind, targets, {"epsilon": 20.0} | own, persons=persons, around=_with_weights_and_exposures)
+        for kind, targets, families in (
+            (SparseRegressor, _NUMBERS, ({}, *_FAMILIES)),
+            (SparseClassifier, _LABELS, ({},)),
+        )
+        for own in families
+        for persons in (False, True)
+    ),
+    *(
+        ReplayCase(
+            SparseRegressor,
+            _NUMBERS,
+            _ERRORS | {"n_nonzero": "all"} | own,
+            fewest=_VERY_CLEAR,
+            widest=2,
+            dealt=True,
+            around=_with_weights_and_exposures,
+        )
+        for own in ({}, *_FAMILIES)
+    ),
     *(
         ReplayCase(kind, targets, own, around=around)
         for around in (_behind_an_encoder, _behind_columns)

@@ -20,6 +20,7 @@ from taciturn_research.benchmarks.bench_fits import (
     default_rows,
     growth_rows,
     kendall_rows,
+    planning_rows,
     selectors_rows,
     starting_rows,
 )
@@ -30,6 +31,7 @@ from taciturn_research.benchmarks.bench_kernels import (
     randomness_rows,
     top_k_rows,
 )
+from taciturn_research.benchmarks.bench_sites import sites_rows
 from taciturn_research.benchmarks.bench_steps import frank_wolfe_rows, hard_threshold_rows, screening_rows
 from taciturn_research.benchmarks.measuring import (
     FASTER,
@@ -70,9 +72,11 @@ SUITES = {
     "selectors": Suite("correlation selector", selectors_rows, SLOWER),
     "kendall": Suite("Kendall selector", kendall_rows, FASTER),
     "starting": Suite("imports and first fits", starting_rows, SLOWER),
+    "planning": Suite("a plan before a fit", planning_rows, SLOWER),
     "table": Suite("a table on disk", table_rows, SLOWER),
     "files": Suite("files larger than memory", files_rows, SLOWER),
     "engines": Suite("engines, a round", engines_rows, SLOWER, by_name_only=True),
+    "sites": Suite("several sites", sites_rows, SLOWER),
     "peers": Suite("fits beside other libraries", bench_peers.rows, SLOWER, by_name_only=True),
 }
 

@@ -304,7 +304,143 @@ def export(
     print_line(f"written: {output}, {len(entries)} entries, head {entries[-1].hash}")
 
 
-for _command in (create, show, history, verify, export):
+_STEPS = "scale=0.1,select=0.15,fit=0.6,score=0.15"
+_KNOWN = ("scale", "select", "fit", "score")
+# What a step costs is stated at the delta of usual fits.
+_USUAL_DELTA = 1e-6
+_KEPT, _COLUMNS, _LEVEL = 10, 20, 1.96
+_GRID_POINTS = 200
+
+
+def plan(
+    account: Annotated[
+        str | None,
+        typer.Argument(metavar="[URL#NAME]", help="The account whose rest is split.", show_default=False),
+    ] = None,
+    steps: Annotated[
+        str, typer.Option(help="Steps and their shares; names that begin with scale, select, fit and score are known.")
+    ] = _STEPS,
+    epsilon: Annotated[float | None, typer.Option(help="The total, where there is no account.")] = None,
+    delta: Delta = 1e-6,
+    records: Annotated[int | None, typer.Option(min=1, help="Number of records. [default: the account's]")] = None,
+    columns: Annotated[int, typer.Option(min=1, help="Number of columns, where there are no bounds.")] = _COLUMNS,
+    bounds: Annotated[
+        Path | None, typer.Option(help="Bounds of the columns, for what a fit may expect (taciturn plan).")
+    ] = None,
+    reserve: Annotated[
+        bool, typer.Option("--reserve", help="Charge the account for the steps, and open an account for each.")
+    ] = False,
+) -> None:
+    """Split a budget over the steps of a study, and say what each may expect; nothing private is read.
+
+    With --reserve each step gets an account of its own, URL#NAME/STEP, that this one has paid for: pass it to the step.
+
+    Example: taciturn budget plan sqlite:///study.db#patients-2026 --steps scale=0.1,select=0.2,fit=0.5,score=0.2
+    """
+    from rich.table import Table
+
+    from taciturn.privacy.account import affordable_epsilon, open_account
+    from taciturn.privacy.budget import Budget
+    from taciturn.privacy.gdp import epsilon_of_mu, mu_of_budget
+
+    shares = _parse_steps(steps)
+    opened = open_account(account)
+    if opened is None:
+        if reserve or epsilon is None or records is None:
+            raise ParameterError(
+                "account", None, "an account, or --epsilon and --records without --reserve", "name one of the two"
+            )
+        mu = mu_of_budget(Budget(epsilon, delta))
+    else:
+        state = opened.state()
+        records = state.n if records is None else records
+        if records is None:
+            raise ParameterError("records", None, "a number of records, as the account has none", "give --records")
+        mu = state.left.mu
+        if affordable_epsilon(state.left, _USUAL_DELTA) <= 0.0:
+            raise ParameterError("account", account, "an account with something left for Gaussian fits", "open another")
+    table = Table(box=None, padding=(0, 2, 0, 0), title_justify="left", title=f"{records:,} records")
+    for heading in ("step", "share", "epsilon", "what to expect"):
+        table.add_column(heading, justify="right" if heading in ("share", "epsilon") else "left")
+    for step, share in shares.items():
+        part = mu * share**0.5
+        at = epsilon_of_mu(part, _USUAL_DELTA)
+        table.add_row(shown_text(step), f"{share:.0%}", f"{at:.3g}", _expected(step, at, records, columns, bounds))
+    console().print(table)
+    print_line(
+        f"Each epsilon is that of a fit at delta {_USUAL_DELTA:g}; shares are of the squared Gaussian parameter."
+    )
+    if not reserve or opened is None:
+        print_line("nothing was reserved; --reserve opens an account for each step that this one pays for")
+        return
+    parts = opened.set_aside(shares)
+    for step, made in parts.items():
+        least = affordable_epsilon(made.state().left, _USUAL_DELTA)
+        print_line(f"opened for {step}: {made.url}#{made.name}, fits of epsilon {least:.3g} at delta {_USUAL_DELTA:g}")
+    print_line(f"account {opened.name} has paid for them, and gets nothing back; head {opened.state().head}")
+
+
+def _parse_steps(text: str) -> dict[str, float]:
+    """Steps with their shares."""
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, number = part.partition("=")
+        try:
+            share = float(number)
+        except ValueError:
+            share = -1.0
+        if not name.strip() or name.strip() in found or not 0.0 < share <= 1.0:
+            raise ParameterError(
+                "steps", text, "NAME=SHARE with commas between them, each name once", f"write {_STEPS}"
+            )
+        found[name.strip()] = share
+    if sum(found.values()) > 1.0 + 1e-9:
+        raise ParameterError("steps", text, "shares that add up to at most 1", "lower some of them")
+    return found
+
+
+def _expected(step: str, epsilon: float, n: int, columns: int, bounds: Path | None) -> str:
+    """What a step with a budget may expect, by the noise of its releases."""
+    import math
+
+    from taciturn.privacy.budget import Budget
+    from taciturn.privacy.filter import PrivacyFilter
+
+    kind = next((each for each in _KNOWN if step.startswith(each)), None)
+    if kind is None:
+        return ""
+    whole = PrivacyFilter(Budget(epsilon, _USUAL_DELTA))
+    if kind == "scale":
+        # Two quantiles of each column: the chance that a score is so far off is one in twenty.
+        off = 2.0 / whole.range_of(1.0, 2 * columns) * math.log(20.0 * _GRID_POINTS)
+        return f"bounds of {columns} columns, each within {off / n:.1%} of the records of its quantile"
+    if kind == "select":
+        kept = min(_KEPT, columns)
+        off = 2.0 / whole.range_of(1.0, kept) * 2.0 * math.log(20.0 * columns)
+        return f"{kept} of {columns} columns: those ahead by {off / n:.2g} in correlation of scaled values are kept"
+    if kind == "score":
+        off = _LEVEL * math.hypot(0.5 / math.sqrt(n), 1.0 / (whole.mu * n))
+        return f"an accuracy within {off:.2%}"
+    return _expected_of_fit(epsilon, n, columns, bounds)
+
+
+def _expected_of_fit(epsilon: float, n: int, columns: int, bounds: Path | None) -> str:
+    from taciturn.app.cli.plan import default_model
+    from taciturn.methods.forecast.function import forecast
+    from taciturn.tables.bounds import TableBounds
+
+    if bounds is None:
+        from taciturn.methods.sparse.estimator import SparseClassifier
+
+        made = forecast(SparseClassifier(epsilon=epsilon, x_bound=1.0), n=n, n_features=columns)
+    else:
+        stated = TableBounds.from_toml(bounds.read_text(encoding="utf-8"), folder=bounds.parent)
+        model = default_model(stated, None, None, delta=_USUAL_DELTA, relation="zero-out", n=n)
+        made = forecast(model.set_params(epsilon=epsilon), n=n, bounds=bounds)
+    return f"{made.interval_probability:.0%} of the coefficients get an interval (taciturn plan says how wide)"
+
+
+for _command in (create, plan, show, history, verify, export):
     budget.command()(within_memory_limit(_command))
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
+import random
 import shlex
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
@@ -15,35 +18,55 @@ from taciturn.app.cli.screen import print_line
 from taciturn.app.cli.tables import Delta, Epsilon, Seed
 from taciturn.core.errors import ParameterError
 
-# Public upper bounds of the measurements in Wolberg's breast cancer data: round numbers that the mean of a measurement
-# rarely exceeds. The bound is a tenth of it for standard errors, and one and a half times it for the worst values.
-_LIMITS = {
-    "radius": 25,
-    "texture": 40,
-    "perimeter": 160,
-    "area": 1500,
-    "smoothness": 0.2,
-    "compactness": 0.2,
-    "concavity": 0.2,
-    "concave points": 0.1,
-    "symmetry": 0.4,
-    "fractal dimension": 0.1,
-}
-_TARGET, _CLASSES = "diagnosis", ("benign", "malignant")
-# The other patients, of 569, are new to the model.
-_N_TRAINING = 450
+# Of the RAND Health Insurance Experiment, which is in the public domain, as statsmodels and Cameron and Trivedi,
+# "Microeconometrics" (2005), have it: 20,190 years of insured persons.
+_DATA = "health-insurance.csv.gz"
+_TARGET, _CLASSES = "frequent", ("no", "yes")
+# Visits to a doctor within the year from which on they are frequent.
+_FREQUENT = 6
+_N_TRAINING = 18_000
+_COLUMNS = "health,limitation,conditions,coinsurance"
+_BOUNDS = f"""\
+[target]
+name = "{_TARGET}"
+classes = ["no", "yes"]
+
+[columns.health]
+type = "category"
+categories = ["excellent", "good", "fair", "poor"]
+
+[columns.limitation]
+type = "boolean"
+
+[columns.conditions]
+type = "number"
+lower = 0
+upper = 60
+per = 10
+
+[columns.coinsurance]
+type = "number"
+lower = 0
+upper = 100
+per = 25
+"""
 
 
 def demo(
     epsilon: Epsilon = 1.0,
     delta: Delta = 1e-6,
-    features: Annotated[int, typer.Option(min=1, max=30, help="Number of features to keep.")] = 5,
+    features: Annotated[
+        int | None, typer.Option(min=1, max=6, help="Number of features to keep. [default: all, by their columns]")
+    ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files of the demo.")] = Path(
         "taciturn-demo"
     ),
     seed: Seed = None,
 ) -> None:
-    """Run every step on scikit-learn's breast cancer data: init, fit, show, predict, score.
+    """Run every step on the RAND Health Insurance Experiment: init, fit, show, predict, score.
+
+    Each record is a year of an insured person: the health that was stated, a physical limitation, an index of chronic
+    conditions, the share of each bill that the person paid, and whether there were six or more visits to a doctor.
 
     Example: taciturn demo --epsilon 0.5 --features 3
     """
@@ -53,23 +76,24 @@ def demo(
         raise ParameterError("output", str(output), "a folder that is not there yet", "choose another, or remove it")
     table, new, bounds = output / "patients.csv", output / "new-patients.csv", output / "bounds.toml"
     model = output / "model" / "model.json"
-    names = _write_tables(table, new)
-    replace_file(bounds, _bounds_text(names), public=True)
+    _write_tables(table, new)
+    replace_file(bounds, _BOUNDS, public=True)
     seeded = [] if seed is None else ["--seed", str(seed)]
-    budget = ["--epsilon", f"{epsilon:g}", "--delta", f"{delta:g}", "--nonzero", str(features)]
+    kept = ["--columns", _COLUMNS] if features is None else ["--nonzero", str(features)]
+    budget = ["--epsilon", f"{epsilon:g}", "--delta", f"{delta:g}", "--inference", *kept]
     steps: list[tuple[str, list[str]]] = [
         (
             "A template for what is public about the columns. It holds no value of the table.",
             ["init", str(table), "--target", _TARGET, "-o", str(output / "template.toml")],
         ),
         (
-            "Its owner fills in ranges and classes from what the measurements can be (here: bounds.toml), then fits.",
+            "Its owner fills in ranges and categories from what the columns can be (here: bounds.toml), then fits.",
             ["fit", str(table), "--bounds", str(bounds), *budget, *seeded, "-o", str(output / "model")],
         ),
         ("What was released, and at what cost.", ["show", str(model)]),
-        ("Predictions for patients that the model has not seen.", ["predict", str(model), str(new), "-o",
+        ("Predictions for records that the model has not seen.", ["predict", str(model), str(new), "-o",
           str(output / "predictions.csv")]),
-        ("How good they are. These patients' data are public, so that the score may be exact.",
+        ("How good they are. These data are public, so that the score may be exact.",
          ["score", str(model), str(new)]),
     ]  # fmt: skip
     for explanation, arguments in steps:
@@ -80,34 +104,16 @@ def demo(
     print_line(f"\nOpen {output / 'model' / 'report.html'} in a browser.")
 
 
-def _write_tables(table: Path, new: Path) -> list[str]:
-    """Write the patients for the fit and those for predictions as CSV; return the names of the measurements."""
-    import numpy as np
-    from sklearn.datasets import load_breast_cancer
-
-    data = load_breast_cancer()
-    names = [str(name) for name in data.feature_names]
-    # The order of the data set is not random.
-    order = np.random.default_rng(0).permutation(len(data.target))
+def _write_tables(table: Path, new: Path) -> None:
+    """Write the records for the fit and those for predictions as CSV."""
+    packed = files("taciturn.app.cli").joinpath(_DATA).read_bytes()
+    header, *rows = csv.reader(io.StringIO(gzip.decompress(packed).decode()))
+    # The years of a person follow one another.
+    random.Random(0).shuffle(rows)
     table.parent.mkdir(parents=True)
-    for path, rows in ((table, order[:_N_TRAINING]), (new, order[_N_TRAINING:])):
+    for path, part in ((table, rows[:_N_TRAINING]), (new, rows[_N_TRAINING:])):
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow([*names, _TARGET])
-        # The data set labels malignant as 0.
-        writer.writerows([*data.data[row].tolist(), _CLASSES[1 - int(data.target[row])]] for row in rows)
+        writer.writerow([*header[:-1], _TARGET])
+        writer.writerows([*cells, _CLASSES[int(visits) >= _FREQUENT]] for *cells, visits in part)
         replace_file(path, text.getvalue(), public=True)
-    return names
-
-
-def _bounds_text(names: list[str]) -> str:
-    listed = ", ".join(f'"{label}"' for label in _CLASSES)
-    sections = [f'[target]\nname = "{_TARGET}"\nclasses = [{listed}]']
-    sections += [f'[columns."{name}"]\ntype = "number"\nlower = 0\nupper = {_limit(name):g}' for name in names]
-    return "\n\n".join(sections) + "\n"
-
-
-def _limit(name: str) -> float:
-    """Public upper bound of one measurement."""
-    (limit,) = (limit for measure, limit in _LIMITS.items() if measure in name)
-    return limit / 10 if name.endswith("error") else 1.5 * limit if name.startswith("worst") else limit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 import warnings
@@ -59,6 +60,7 @@ from taciturn.app.cli.tables import (
     check_kind,
     check_opening,
     check_persons,
+    check_plain_target,
     check_share,
     gather_table_facts,
     methods_for,
@@ -115,13 +117,14 @@ def fit(
 
     Example: taciturn fit patients.csv --bounds bounds.toml --epsilon 1 --nonzero 5 -o model
     """
+    key = read_signing_key(sign)
+    payer = open_payer(account, seed)
+    facts = gather_table_facts(table, target, task, bounds, find=private_bounds is not None)
+    # After the bounds were read, as a mistake in them should not wait for scikit-learn.
     from taciturn.app.model_file import Model
     from taciturn.app.report.model import model_report
     from taciturn.privacy.certificate import in_short
 
-    key = read_signing_key(sign)
-    payer = open_payer(account, seed)
-    facts = gather_table_facts(table, target, task, bounds, find=private_bounds is not None)
     share = check_share(private_bounds, facts)
     kept, asked = parse_nonzero(nonzero), dict[str, Any]()
     add_inference(
@@ -154,6 +157,7 @@ def fit(
         warm_up(model, records.X)
         if inference:
             # Public facts may refuse the fit, which is not to be learned after bounds were paid for.
+            model.set_params(**records.target_parameters())
             model.check_table(records.X, records.y, records.persons)
         spent = records.pay_for_bounds(folder, share, epsilon, delta, **budget)
         model.set_params(**records.target_parameters())
@@ -161,7 +165,7 @@ def fit(
         folder.add_release(model.certificate_)
         model.certificate_ = records.compose_certificates(spent, model.certificate_)
         folder.finish(model.certificate_)
-        fitted = Model(records.bounds, model, command)
+        fitted = Model(records.bounds, model, command, date=today())
         folder.write_result("model.json", fitted.to_json() + "\n")
         with complete(f"{done}; taciturn report writes its page"), stage("writing"):
             try:
@@ -177,6 +181,13 @@ def fit(
         print_payer(payer)
         files = f"model.json, certificate.json, report.html{SIGNED if key else ''}"
         print_line(f"written: {output}: {files}{'' if full else f' (taciturn show {output})'}")
+
+
+def today() -> str:
+    """The day in universal time; that of SOURCE_DATE_EPOCH where it is set, so that files can be made again."""
+    stated = os.environ.get("SOURCE_DATE_EPOCH", "")
+    moment = int(stated) if re.fullmatch("[0-9]{1,11}", stated) else time.time()
+    return time.strftime("%Y-%m-%d", time.gmtime(moment))
 
 
 def parse_nonzero(nonzero: str | None) -> int | str | None:
@@ -221,6 +232,7 @@ def select(
     key = read_signing_key(sign)
     payer = open_payer(account, seed)
     facts = gather_table_facts(table, target, task, bounds, find=private_bounds is not None)
+    check_plain_target("select", facts.bounds)
     share = check_share(private_bounds, facts)
     budget: dict[str, Any] = {"relation": relation, "n_public": n_public, "account": payer, "random_state": seed}
     selector = new_selector(
@@ -371,6 +383,7 @@ def _read_problem(table: Path, target: str | None, task: Task | None, bounds: Pa
     from taciturn.app.cli.tables import gather_table_facts, read_whole_table
 
     facts = gather_table_facts(table, target, task, bounds, find=False)
+    check_plain_target("compare", facts.bounds)
     records = read_whole_table(table, facts, invalid=invalid)
     parameters = records.target_parameters() | {"invalid": invalid}
     # Methods are compared as predictors of numbers, since only one of them has other families.

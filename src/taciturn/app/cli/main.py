@@ -13,7 +13,9 @@ from typer.core import TyperGroup
 from taciturn._version import __version__
 from taciturn.app.cli.budget import budget
 from taciturn.app.cli.demo import demo
+from taciturn.app.cli.export import export
 from taciturn.app.cli.fit import compare, fit, init, select
+from taciturn.app.cli.plan import plan
 from taciturn.app.cli.screen import (
     COMPLETE,
     FAILED,
@@ -28,6 +30,7 @@ from taciturn.app.cli.screen import (
     within_memory_limit,
 )
 from taciturn.app.cli.show import predict, report, score, show, verify
+from taciturn.app.cli.site import site
 from taciturn.core.errors import SeveralProblemsError, TaciturnError
 
 # --- Commands of other distributions, by the entry points of the group ``taciturn.commands``.
@@ -98,7 +101,7 @@ def _root(
     """Sparse linear models and feature selection under differential privacy."""
 
 
-for _cli_command in (demo, init, fit, show, predict, score, report, select, verify, compare):
+for _cli_command in (demo, init, plan, fit, show, predict, score, report, select, verify, export, compare, site):
     app.command()(within_memory_limit(_cli_command))
 app.add_typer(budget)
 

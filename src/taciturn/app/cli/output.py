@@ -339,10 +339,13 @@ class AtomicFile:
                 os.close(self._lock)
 
 
-def replace_file(path: Path, text: str, *, public: bool, exclusive: bool = False) -> None:
+def replace_file(path: Path, content: str | bytes, *, public: bool, exclusive: bool = False) -> None:
     """Write a small file: completely or, after a power failure, not at all."""
     with AtomicFile(path, public=public, exclusive=exclusive) as file:
-        file.write(text)
+        if isinstance(content, bytes):
+            file.buffer.write(content)
+        else:
+            file.write(content)
 
 
 def _move_file(part: Path, path: Path, *, exclusive: bool) -> None:

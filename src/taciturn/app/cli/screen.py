@@ -244,6 +244,23 @@ def print_line(text: str) -> None:
     console().print(visible(text), markup=False, highlight=False, soft_wrap=True)
 
 
+def write_text(text: str) -> None:
+    """Write a text for other programs to standard output as it is, in UTF-8 wherever it goes."""
+    try:
+        sys.stdout.flush()
+        binary = getattr(sys.stdout, "buffer", None)
+        if binary is None:
+            sys.stdout.write(text)
+        else:
+            binary.write(text.encode())
+            binary.flush()
+    except OSError as error:
+        reason = (error.strerror or "an error").lower()
+    else:
+        return
+    raise NotShownError(f"standard output: {reason}")
+
+
 def print_sentence(text: str) -> None:
     """Print a sentence in lines as wide as the screen."""
     console().print(visible(text), markup=False, highlight=False)
@@ -262,18 +279,21 @@ def print_note(text: str) -> None:
 def format_command(context: typer.Context) -> str:
     """The command line of this run, without options that have their defaults; no seed, account or place of a key.
 
-    What is printed is no part of how a result was made. Bytes of a file name that are not UTF-8 are written as escapes.
+    Epsilon and delta are written out, so that nobody has to know their defaults. What is printed is no part of how a
+    result was made. Bytes of a file name that are not UTF-8 are written as escapes.
     """
     parts = ["taciturn", str(context.info_name)]
     for parameter in context.command.params:
         value = context.params.get(str(parameter.name))
         # As text: older versions of typer give a path as it was typed.
-        if value is None or str(value) == str(parameter.default) or parameter.name == "full":
+        default = str(value) == str(parameter.default) and parameter.name not in ("epsilon", "delta")
+        if value is None or default or parameter.name == "full":
             continue
         if parameter.param_type_name == "option":
             parts.append(max(parameter.opts, key=len))
         if value is not True:
-            parts.append("..." if parameter.name in ("account", "seed", "sign") else str(value))
+            hidden = parameter.name in ("account", "seed", "sign")
+            parts.append("..." if hidden else f"{value:g}" if isinstance(value, float) else str(value))
     return shlex.join(parts).encode("utf-8", "backslashreplace").decode()
 
 

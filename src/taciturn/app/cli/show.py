@@ -7,7 +7,7 @@ import io
 import math
 import operator
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -34,6 +34,7 @@ from taciturn.app.cli.screen import (
     print_sentence,
     shown_text,
     stage,
+    write_text,
 )
 from taciturn.app.cli.tables import (
     Invalid,
@@ -48,13 +49,15 @@ from taciturn.app.cli.tables import (
     warnings_as_notes,
     with_person,
 )
-from taciturn.charts import format_estimate, format_odds_estimate
+from taciturn.charts import format_estimate
 from taciturn.core.errors import CertificateError, ParameterError, visible
+from taciturn.methods.inference.tidy import MARK, MEANING, exponential
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from taciturn.app.model_file import Model
+    from taciturn.app.policy import Point
     from taciturn.app.verify import Verification
     from taciturn.methods.inference.summary import CoefficientSummary
     from taciturn.methods.scores.function import ModelScore, PrivateScore
@@ -95,6 +98,9 @@ def print_model(model: Model, *, full: bool = True) -> None:
     first, *others = _groups(found)
     for group in (first, *others) if full else (first,):
         console().print(_table(found, group, most))
+    shown = found.noisy if full else found.noisy[list(first), :most]
+    if shown.any():
+        print_sentence(MEANING)
     if others and not full:
         print_line(f"classes that are not shown: {len(found.outputs) - len(first):,} (--full prints them)")
     if found.references:
@@ -125,13 +131,15 @@ class _Weights:
     units: list[float]
     values: Any
     intercept: Any
+    """None where baseline hazards are in the place of one."""
     references: list[str]
+    noisy: Any
 
     @classmethod
     def of(cls, model: Model) -> _Weights:
         import numpy as np
 
-        from taciturn.app.model_file import shown_weights
+        from taciturn.app.model_file import noisy_weights, shown_weights
 
         estimator, target = model.estimator, model.bounds.target.name
         values, intercepts, references = shown_weights(estimator, model.bounds)
@@ -149,13 +157,21 @@ class _Weights:
             [model.feature_names[j] for j in order],
             [changes[j] for j in order],
             values[:, order] * shares[order],
-            intercepts,
+            None if model.task == "survive" else intercepts,
             references,
+            noisy_weights(estimator, model.bounds)[:, order],
         )
 
     @property
     def unit_heading(self) -> str:
         return "for a change of" if console().width >= _NARROW else "for a\nchange of"
+
+
+def _marked(cells: list[str], marks: Sequence[bool]) -> list[str]:
+    """Cells with the mark of noise behind some of them, so that numbers stay below one another."""
+    if not any(marks):
+        return cells
+    return [f"{cell} {MARK if mark else ' '}" for cell, mark in zip(cells, marks, strict=True)]
 
 
 def _references(names: list[str], *, full: bool) -> str:
@@ -183,7 +199,10 @@ def _table(found: _Weights, group: range, most: int | None) -> Table:
     columns = [
         (
             _cut(found.outputs[i], _LONGEST_LABEL) if found.outputs else "weight",
-            [f"{value:+.4g}" for value in (*found.values[i, :shown], found.intercept[i])],
+            _marked(
+                [f"{value:+.4g}" for value in (*found.values[i, :shown], *_only(found.intercept, i))],
+                [*found.noisy[i, :shown], *([] if found.intercept is None else [False])],
+            ),
         )
         for i in group
     ]
@@ -194,8 +213,13 @@ def _table(found: _Weights, group: range, most: int | None) -> Table:
     for j in range(shown):
         table.add_row(_name(found.names[j], longest, full=full), *(cells[j] for _, cells in columns))
     _add_rest(table, len(found.names) - shown)
-    table.add_row(_INTERCEPT, *(cells[-1] for _, cells in columns))
+    if found.intercept is not None:
+        table.add_row(_INTERCEPT, *(cells[-1] for _, cells in columns))
     return table
+
+
+def _only(values: Any, place: int) -> list[float]:
+    return [] if values is None else [values[place]]
 
 
 def _new_table(title: str, *, full: bool) -> Table:
@@ -230,6 +254,8 @@ def _print_intervals(model: Model, *, full: bool) -> None:
     if full:
         for k in range(len(summary.subjects)):
             console().print(_interval_table(model, summary, k, level, None))
+        if any(any(summary.noisy(k)) for k in range(len(summary.subjects))):
+            print_sentence(MEANING)
         for note in model.inference_notes:
             print_sentence(note)
         return
@@ -240,6 +266,8 @@ def _print_intervals(model: Model, *, full: bool) -> None:
         print_line(f"classes that are not shown: {hidden:,} (--full prints them)")
     for line in gaps:
         print_line(line)
+    if any(summary.noisy(0)[j] for j in (*summary.order(0)[:most], *range(len(summary.names), len(summary.rows)))):
+        print_sentence(MEANING)
     print_sentence(f"The {level}s include the sampling error and the noise for privacy.")
 
 
@@ -258,9 +286,15 @@ def _interval_table(model: Model, summary: CoefficientSummary, table: int, level
     about = f"{model.bounds.target.name}{subject}: {len(order)} of {len(model.feature_names)} features"
     n_records = f"{summary.inference.n_records:,} {model.certificate.unit}s"
     shown = _new_table(f"{about}, from {n_records}", full=most is None)
+    shares = summary.shares
     numbers = {name: [float(value) for value in values[table]] for name, values in summary.columns.items()}
+    for name in ("coefficient", "std error", "privacy", "lower", "upper"):
+        numbers[name] = [value * share for value, share in zip(numbers[name], shares, strict=False)]
     cells = {
-        "coefficient": ["-" if math.isnan(number) else f"{number:+.4g}" for number in numbers["coefficient"]],
+        "coefficient": _marked(
+            ["-" if math.isnan(number) else f"{number:+.4g}" for number in numbers["coefficient"]],
+            summary.noisy(table),
+        ),
         "std error": [*map(_number, numbers["std error"])],
         "of which privacy": [*map(_number, numbers["privacy"])],
         level: [*map(_ends, numbers["lower"], numbers["upper"])],
@@ -297,18 +331,14 @@ def _room(columns: Iterable[tuple[str, list[str]]]) -> int:
 
 def _per_unit(summary: CoefficientSummary, numbers: dict[str, list[float]], marks: list[str]) -> Iterator[str]:
     """Effects or ratios per unit with their intervals, or why there is none; nothing for the intercept."""
-    units = [1.0] * len(summary.names) if summary.units is None else [float(unit) for unit in summary.units]
-    steps = [None] * len(units) if summary.steps is None else summary.steps
     estimates = zip(*(numbers[name] for name in ("coefficient", "lower", "upper")), strict=True)
-    for j, (mark, (value, lower, upper)) in enumerate(zip(marks, estimates, strict=True)):
-        if mark or j == len(units):
+    for j, (mark, ends) in enumerate(zip(marks, estimates, strict=True)):
+        if mark or j == len(summary.names):
             yield mark
-        elif summary.ratio:
-            yield format_odds_estimate(value, lower, upper, units[j], steps[j])
         else:
-            unit = units[j] / (steps[j] or 1.0)
-            shown = "" if steps[j] is None else f" per {steps[j]:g}"
-            yield format_estimate(value / unit, lower / unit, upper / unit) + shown
+            change = summary.stated_changes[j]
+            shown = format_estimate(*(map(exponential, ends) if summary.ratio else ends))
+            yield shown + ("" if change is None else f" per {change:g}")
 
 
 def _number(value: float) -> str:
@@ -398,11 +428,32 @@ ShownFile = Annotated[
 ]
 
 
-def show(model: ShownFile) -> None:
+ShownFormat = Literal["screen", "csv", "json", "latex", "markdown", "docx"]
+
+
+def show(
+    model: ShownFile,
+    form: Annotated[
+        ShownFormat,
+        typer.Option("--format", help="The coefficients alone as a table: csv, json, latex, markdown, or docx (Word)."),
+    ] = "screen",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File for the table. [default: standard output; docx needs one]"),
+    ] = None,
+    public: Public = False,
+) -> None:
     """Show a model, its coefficients by name, and its certificate; or a certificate alone.
 
-    Example: taciturn show model
+    With --format the coefficients alone are written as a table for other programs and for papers, with their intervals.
+
+    Example: taciturn show model --format csv
     """
+    if form != "screen":
+        _write_table(read_model(model), form, output, public=public)
+        return
+    if output is not None:
+        raise ParameterError("output", str(output), "--format beside it", "choose a format, or leave it out")
     from taciturn.app.model_file import Model
     from taciturn.core.validation import parse_strictly
 
@@ -418,6 +469,26 @@ def show(model: ShownFile) -> None:
         print_line(f"made by: {shown.command}")
     else:
         print_certificate(shown)
+
+
+def _write_table(model: Model, form: str, output: Path | None, *, public: bool) -> None:
+    """Write the coefficients in a format of files to a file or to standard output."""
+    from taciturn.app.export import coefficient_table, to_docx
+
+    if output is not None and output.exists():
+        raise ParameterError("output", str(output), "a file that is not there yet", "choose another name")
+    table = coefficient_table(model)
+    if form == "docx":
+        if output is None:
+            raise ParameterError("output", None, "a file for the format docx", "name one with --output")
+        replace_file(output, to_docx(table), public=public, exclusive=True)
+    else:
+        text: str = getattr(table, f"to_{form}")()
+        if output is None:
+            write_text(text)
+            return
+        replace_file(output, text, public=public, exclusive=True)
+    print_line(f"written: {output}")
 
 
 def read_model(path: Path) -> Model:
@@ -478,6 +549,9 @@ def predict(
 ) -> None:
     """Predict for every row of a table; a classifier also gives the probability of each class.
 
+    A model of times to an event gives the logarithm of the hazard relative to that of a row whose features are all
+    zero, and the probability of no event until each cut.
+
     The table needs the columns whose coefficients are not all zero. It is streamed, so it may be larger than memory.
     Predictions are as sensitive as the table that they are made for: the certificate covers the training records alone.
 
@@ -491,15 +565,21 @@ def predict(
             raise ParameterError("output", str(output), "a file that is not read", "choose another name")
     read = read_model(model)
     estimator = read.estimator
-    probabilities = hasattr(estimator, "predict_proba")
-    header = ["prediction", *(f"P({label})" for label in estimator.classes_)] if probabilities else ["prediction"]
+    header: list[str] = ["prediction"]
+    more: Callable[[Any], Any] | None = None
+    if hasattr(estimator, "predict_proba"):
+        more = estimator.predict_proba
+        header += [f"P({label})" for label in estimator.classes_]
+    elif read.task == "survive":
+        more = estimator.predict_survival_function
+        header += [f"S({cut:g})" for cut in estimator.cuts_]
     keyed = [] if key is None else [key]
     n_rows = 0
     with AtomicFile(output, public=public) as file, counter(f"predicting {table.name}", "rows") as advance:
         file.write(_lines([[*keyed, *header]]))
         for block in read_batches(table, read.encoder.set_params(invalid=invalid), key=key):
             X, keys = (block, None) if key is None else block
-            rows: Iterable[list[Any]] = _rows(estimator, X, len(header))
+            rows: Iterable[list[Any]] = _rows(estimator, more, X, len(header))
             if keys is not None:
                 rows = map(operator.add, ([cell] for cell in keys), rows)
             file.write(_lines(map(_without_formulas, rows) if escape_formulas else rows))
@@ -509,8 +589,8 @@ def predict(
         print_line(f"written: {output}, {n_rows:,} predictions")
 
 
-def _rows(estimator: Any, X: Any, width: int) -> list[list[Any]]:
-    """The predictions of all rows, and the probabilities of the classes; empty for rows that cannot be read."""
+def _rows(estimator: Any, more: Callable[[Any], Any] | None, X: Any, width: int) -> list[list[Any]]:
+    """The predictions of all rows, and what ``more`` gives for them; empty for rows that cannot be read."""
     import numpy as np
 
     rows: list[list[Any]] = [[""] * width for _ in range(X.shape[0])]
@@ -519,7 +599,7 @@ def _rows(estimator: Any, X: Any, width: int) -> list[list[Any]]:
     if known.size:
         kept = X if known.size == len(rows) else X[known]
         predicted = estimator.predict(kept).tolist()
-        shares = estimator.predict_proba(kept).tolist() if width > 1 else [[]] * len(predicted)
+        shares = [[]] * len(predicted) if more is None else more(kept).tolist()
         for at, value, share in zip(known.tolist(), predicted, shares, strict=True):
             rows[at] = [value, *share]
     return rows
@@ -544,14 +624,19 @@ def report(
     score: Annotated[
         Path | None, typer.Option(help="score.json of this model, for a section on how good it is.", show_default=False)
     ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(help="plan.json, for what was planned and obtained. [default: the one beside the model]"),
+    ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="HTML file for the page.")] = Path("report.html"),
     public: Public = False,
 ) -> None:
-    """Write the page of a model again, with how good it is if there is a score; nothing is spent.
+    """Write the page of a model again, with how good it is and what was planned; nothing is spent.
 
-    Example: taciturn report model --score score.json -o report.html
+    Example: taciturn report model --score score.json --plan plan/plan.json -o report.html
     """
     from taciturn.app.model_file import ScoreFile, model_digest
+    from taciturn.app.plan_file import MOST_FILE, PlanFile
     from taciturn.app.report.model import model_report
 
     read = read_model(model)
@@ -560,8 +645,16 @@ def report(
         found = ScoreFile.from_json(read_text(score, "score", _MOST_SCORE))
         if found.model != model_digest(read):
             raise ParameterError("score", str(score), "a score of this model", "name the model that was scored")
+    beside = (model if model.is_dir() else model.parent) / "plan.json"
+    planned = None
+    if plan is not None or beside.exists():
+        planned = PlanFile.from_json(read_text(plan or beside, "plan", MOST_FILE))
+        if planned.target != read.bounds.target.name:
+            raise ParameterError(
+                "plan", str(plan or beside), "a plan for the target of this model", "name the plan of this study"
+            )
     with stage("writing"):
-        replace_file(output, model_report(read, found), public=public)
+        replace_file(output, model_report(read, found, planned), public=public)
     print_line(f"written: {output}")
 
 
@@ -606,6 +699,7 @@ def score(
         raise ParameterError("account", hide_password(account), "--epsilon beside it", "give a budget, or leave it out")
     payer = open_payer(account, seed)
     read = read_model(model)
+    _check_can_be_scored(read)
     options = {
         "delta": delta,
         "relation": relation,
@@ -648,6 +742,19 @@ def score(
         print_line(f"written: {place}{' and its signature' if key else ''}")
 
 
+def _check_can_be_scored(read: Model) -> None:
+    """Raise for a model of which no private measure is there, before anything is read or spent."""
+    remedy = None
+    if read.task == "survive":
+        what = "times to an event"
+        remedy = "on a public table score() in Python gives its concordance"
+    elif read.bounds.exposure is not None:
+        what = "counts of an exposure"
+        remedy = "on a public table compare predict() times the exposure with the counts"
+    if remedy is not None:
+        raise ParameterError("model", what, "one of numbers or classes, as no score of others is proved", remedy)
+
+
 def _read_records(read: Model, table: Path, invalid: str, *, needs_persons: bool) -> tuple[Any, Any, Any]:
     """Features, targets, and keys of persons if the model's table had them; a public table may do without."""
     from taciturn.tables.reading import read_person_keys, read_schema, read_table
@@ -679,6 +786,7 @@ def _score(read: Model, X: Any, y: Any, persons: Any, metric: Any, **options: An
 
 # About a million entries.
 _MOST_CHARACTERS = 1 << 30
+_MOST_POLICY = 1 << 16
 
 
 def read_ledger(where: str) -> list[LedgerEntry]:
@@ -692,31 +800,43 @@ def read_ledger(where: str) -> list[LedgerEntry]:
     return [entry_from_json(line) for line in lines]
 
 
+Folder = Annotated[
+    Path, typer.Argument(help="Folder that fit or select wrote, or one of its files.", show_default=False)
+]
+PaidBy = Annotated[
+    str | None,
+    typer.Option(help="The account that paid, such as sqlite:///study.db#name, or its exported ledger.jsonl."),
+]
+
+
 def verify(
-    folder: Annotated[
-        Path, typer.Argument(help="Folder that fit or select wrote, or one of its files.", show_default=False)
-    ],
+    folder: Folder,
     public_key: Annotated[
         Path | None,
         typer.Option(help="The owner's public Ed25519 key (PEM file): files that it did not sign are refused."),
     ] = None,
-    account: Annotated[
-        str | None,
-        typer.Option(help="The account that paid, such as sqlite:///study.db#name, or its exported ledger.jsonl."),
-    ] = None,
+    account: PaidBy = None,
     sign: Annotated[
         Path | None, typer.Option(help="Private Ed25519 key (PEM file) that signs the folder if nothing is refused.")
+    ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(help="TOML file of what you demand, such as epsilon = 1.0: other files are refused."),
     ] = None,
 ) -> None:
     """Check, without data, that the files of a fit hold together and prove what they state; or sign them.
 
-    Example: taciturn verify model --public-key owner.pub.pem
+    Example: taciturn verify model --public-key owner.pub.pem --policy policy.toml
     """
+    from taciturn.app.policy import Policy
     from taciturn.app.report.model import model_report
     from taciturn.app.verify import SIGNATURE_NAME, VerificationError, read_public_key, sign_folder, verify_folder
 
     if sign is not None and public_key is not None:
         raise ParameterError("sign", str(sign), "no public key beside it", "sign first, then verify with --public-key")
+    if sign is not None and policy is not None:
+        raise ParameterError("sign", str(sign), "no policy beside it", "sign first, then verify with --policy")
+    demands = None if policy is None else Policy.from_toml(read_text(policy, "policy", _MOST_POLICY))
     trusted = None if public_key is None else read_public_key(public_key)
     ledger = None if account is None else read_ledger(account)
     key = read_signing_key(sign)
@@ -738,6 +858,23 @@ def verify(
         print_line("The files are consistent. Their author is not verified: --public-key checks a signature.")
     else:
         print_line("The files are consistent, and they are those that were signed.")
+    if policy is not None and demands is not None:
+        _judge(policy.name, list(demands.judge(found, ledger)))
+
+
+def _judge(name: str, points: list[Point]) -> None:
+    """Print one line for each point of a policy; raise if one is not met."""
+    from taciturn.app.policy import PolicyError
+
+    for point in points:
+        print_line(f"{'met    ' if point.is_met else 'NOT MET'}  {point.name:9}  {point.words}")
+    missed = [point.name for point in points if not point.is_met]
+    if missed:
+        raise PolicyError(
+            f"{name}: expected files that meet every point, got some that do not meet {', '.join(missed)}; do not "
+            "accept them, and ask their owner."
+        )
+    print_line(f"The files meet all {len(points)} points of {name}.")
 
 
 def _print_items(found: Verification, folder: Path) -> None:

@@ -8,7 +8,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 # --- Names of models and selectors on the command line.
 
-Task = Literal["regress", "classify"]
+Task = Literal["regress", "classify", "survive"]
 
 # Typer reads the names from these annotations, and a type checker sees text.
 if TYPE_CHECKING:
@@ -48,7 +48,9 @@ else:
     Method = Literal[tuple(method_names("regressor", "classifier"))]
     SelectionMethod = Literal[tuple(method_names("selector"))]
 
-_KINDS = {"regress": "regressor", "classify": "classifier"}
+_KINDS = {"regress": "regressor", "classify": "classifier", "survive": "survival"}
+# Times to an event have one method, which is not chosen by its name.
+_OF_TIMES = "hazards"
 
 
 def methods_for(task: Task) -> list[str]:
@@ -58,13 +60,18 @@ def methods_for(task: Task) -> list[str]:
 
 def new_estimator(method: str, task: Task, nonzero: int | str | None, **parameters: Any) -> Any:
     """Make a model that is not fitted yet; None for ``nonzero`` keeps the default of the method."""
-    kind = find_class(method, _KINDS[task])
+    kind = find_class(_OF_TIMES if task == "survive" and method == "auto" else method, _KINDS[task])
+    if kind is None and task == "survive":
+        raise ParameterError("method", method, "auto for times to an event", "choose auto, or leave the option out")
     if kind is None:
         raise ParameterError("method", method, f"one of {', '.join(methods_for(task))}", f"choose one that can {task}")
     known = inspect.signature(kind).parameters
     if nonzero is not None:
         if "n_nonzero" not in known:
-            raise ParameterError("nonzero", nonzero, f"nothing for the method {method}", "leave the option out")
+            remedy = "leave the option out"
+            if task == "survive":
+                remedy += "; --columns names the columns of a model of hazards, which keeps all of them"
+            raise ParameterError("nonzero", nonzero, f"nothing for the method {method}", remedy)
         parameters["n_nonzero"] = nonzero
     # Tables are encoded as numbers in [-1, 1].
     return kind(x_bound=1.0, **parameters)
@@ -90,6 +97,11 @@ def add_inference(
         if nonzero is not None:
             raise ParameterError("nonzero", nonzero, "nothing beside --columns", "leave one of the two out")
         parameters["columns"] = find_features(columns, bounds)
+    elif bounds.target.task == "survive":
+        # Baseline hazards are in the place of an intercept, with which all levels of a category are collinear.
+        left_out = {block[0] for block in bounds.indicator_blocks}
+        if left_out:
+            parameters["columns"] = [place for place in range(len(bounds.feature_names)) if place not in left_out]
     if inference:
         parameters["inference"] = True
         if confidence is not None:
@@ -105,6 +117,9 @@ def add_variables(
     """Add the parameters that choose whole columns of the table, which the default model alone has."""
     if select == "columns":
         return
+    if bounds.target.task == "survive":
+        remedy = "leave it out, and name the columns of the model with --columns"
+        raise ParameterError("select", select, "nothing for times to an event", remedy)
     if method != "auto":
         raise ParameterError("method", method, "auto with --select variables", "choose auto, or leave the option out")
     if columns is not None:
@@ -153,14 +168,22 @@ def check_persons(model: Any, bounds: TableBounds) -> None:
 
 
 def check_kind(method: str, bounds: TableBounds) -> None:
-    """Raise if the bounds state a kind of target that the method has no family for."""
-    if bounds.target.kind is not None and method != "auto":
-        raise ParameterError(
-            "method",
-            method,
-            f"auto, as the bounds file has kind = {bounds.target.kind!r}",
-            "choose auto, or take it out",
-        )
+    """Raise if the bounds state a kind of target, weights or exposures that the method has no family for."""
+    stated = [] if bounds.target.kind is None else [f"kind = {bounds.target.kind!r}"]
+    stated += [f"[{name}]" for name in ("weight", "exposure") if getattr(bounds, name) is not None]
+    if stated and method != "auto":
+        expected = f"auto, as the bounds file has {stated[0]}"
+        raise ParameterError("method", method, expected, "choose auto, or take it out of the bounds file")
+
+
+def check_plain_target(command: str, bounds: TableBounds) -> None:
+    """Raise if the bounds have a target, weights or exposures that a command cannot take into account."""
+    stated = ['kind = "survival"'] if bounds.target.task == "survive" else []
+    stated += [f"[{name}]" for name in ("weight", "exposure") if getattr(bounds, name) is not None]
+    if stated:
+        expected = f"a bounds file without {stated[0]} for taciturn {command}, which has no use for it"
+        remedy = "fit takes it into account: name its columns with --columns, or take it out for this command"
+        raise ParameterError("bounds", stated[0], expected, remedy)
 
 
 def warm_up(model: Any, X: Any) -> None:
@@ -202,7 +225,8 @@ TableFile = Annotated[
 ]
 Target = Annotated[str | None, typer.Option(help="Column to predict. [default: the target of the bounds file]")]
 TaskOption = Annotated[
-    Task | None, typer.Option(help="regress or classify. [default: the one that the bounds file implies]")
+    Literal["regress", "classify"] | None,
+    typer.Option(help="regress or classify. [default: the one that the bounds file implies]"),
 ]
 Bounds = Annotated[
     Path | None, typer.Option(help="Public bounds of the columns (TOML); taciturn init writes a template.")
@@ -274,7 +298,6 @@ def gather_table_facts(
     """
     from taciturn.tables.bounds import TableBounds, missing_column
     from taciturn.tables.columns import Target
-    from taciturn.tables.reading import read_schema
 
     stated = None
     if bounds_file is not None:
@@ -287,6 +310,8 @@ def gather_table_facts(
             "public bounds of the columns",
             "write a template with taciturn init and fill it in, or give --private-bounds a share of the budget",
         )
+    from taciturn.tables.reading import read_schema
+
     with stage(f"reading the columns of {table.name}"):
         schema = read_schema(table, None if stated is None else stated.layout)
     if stated is None:
@@ -315,7 +340,9 @@ def gather_table_facts(
 def _choose_task(task: Task | None, stated: TableBounds) -> Task:
     """The task that the option names or the bounds file implies; raise if they contradict."""
     from_bounds: Task | None = None
-    if stated.target.classes:
+    if stated.target.task == "survive":
+        from_bounds = "survive"
+    elif stated.target.classes:
         from_bounds = "classify"
     elif stated.target.lower is not None:
         from_bounds = "regress"
@@ -335,7 +362,7 @@ def _add_provisional_bounds(
     columns, to_find, target, problems = dict(stated.columns), [], stated.target, Problems()
     lower, upper = _PROVISIONAL
     for name, kind in zip(schema.names, schema.kinds, strict=True):
-        if name in (target.name, stated.person, stated.row_numbers(schema)):
+        if name in (target.name, *stated.beside, stated.person, stated.row_numbers(schema)):
             continue
         if name in columns:
             if not columns[name].is_bounded:
@@ -410,9 +437,10 @@ class StreamEngine:
 class Table:
     """A table on disk and its public facts, for a fit.
 
-    ``X``, ``y`` and ``persons`` are the arguments of ``fit``: arrays without an ``engine``, and with one an open table
-    whose partitions it runs. The bounds of the columns ``facts.to_find`` are provisional until :meth:`find_bounds` has
-    found them. ``disconnect`` ends what the engine needs.
+    ``X``, ``y`` and ``persons``, with weights and exposures in ``measured``, are the arguments of ``fit``: arrays
+    without an ``engine``, and with one an open table whose partitions it runs. The bounds of the columns
+    ``facts.to_find`` are provisional until :meth:`find_bounds` has found them. ``disconnect`` ends what the engine
+    needs.
     """
 
     partitions: TablePartitions
@@ -422,6 +450,7 @@ class Table:
     X: Any = None
     y: Any = None
     persons: Any = None
+    measured: dict[str, Any] = field(default_factory=dict)
 
     @property
     def bounds(self) -> TableBounds:
@@ -446,11 +475,17 @@ class Table:
         from taciturn.methods.families import LOSS_OF_KIND
 
         target = self.bounds.target
-        described: dict[str, Any] = (
-            {"classes": target.classes} if self.task == "classify" else {"y_bounds": (target.lower, target.upper)}
-        )
-        if target.kind is not None:
-            described["loss"] = LOSS_OF_KIND[target.kind]
+        by_task: dict[str, dict[str, Any]] = {
+            "classify": {"classes": target.classes},
+            "regress": {"y_bounds": (target.lower, target.upper)},
+            "survive": {"cuts": target.cuts},
+        }
+        described = by_task[self.task]
+        loss = LOSS_OF_KIND.get(target.kind or "")
+        described |= {} if loss is None else {"loss": loss}
+        for name in ("weight", "exposure"):
+            if (measured := getattr(self.bounds, name)) is not None:
+                described[f"{name}_bound"] = measured.upper
         known = described.keys() if estimator is None else estimator.get_params().keys()
         return {name: value for name, value in described.items() if name in known}
 
@@ -467,9 +502,13 @@ class Table:
 
     def open(self, *, release: bool = False) -> None:
         """Read the arrays, or open the table for the engine; ``release`` if no bounds are to be found any more."""
+        from taciturn.data.records import Outcomes
+
         if self.engine is None:
             self.X = None
-            self.X, self.y, self.persons = self.partitions.read_all(release=release)
+            self.X, found, self.persons = self.partitions.read_all(release=release)
+            outcomes = Outcomes.of(found)
+            self.y, self.measured = outcomes.y, outcomes.given
         else:
             from taciturn.engines.partitions import PartitionedTable
 
@@ -537,7 +576,7 @@ class Table:
                 self._fit_in_partitions(estimator)
                 return
             with stage("fitting"):
-                estimator.fit(self.X, self.y, persons=self.persons)
+                estimator.fit(self.X, self.y, persons=self.persons, **self.measured)
 
     def _fit_in_partitions(self, estimator: Any) -> None:
         refused = None

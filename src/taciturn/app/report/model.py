@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from taciturn.app.model_file import model_digest, shown_weights
+from taciturn.app.model_file import model_digest, noisy_weights, shown_weights
 from taciturn.app.report.page import render
 from taciturn.charts import (
     MOST_BARS,
@@ -22,6 +22,7 @@ from taciturn.charts import (
     coefficient_chart,
     draw_square,
     element,
+    estimate_form,
     find_scale,
     flatten_facts,
     forest_chart,
@@ -29,40 +30,41 @@ from taciturn.charts import (
     format_estimate,
     format_fact,
     format_number,
-    format_odds,
     format_percent,
-    format_ratio,
     odds_chart,
-    odds_step,
     posterior_range,
     round_safely,
     square_axes,
     square_point,
+    survival_chart,
 )
 from taciturn.core.errors import CertificateError
 from taciturn.core.validation import FloatArray
 from taciturn.methods.families import family_of, plural
+from taciturn.methods.inference.tidy import MARK, MEANING, exponential
 from taciturn.methods.scores.function import ModelScore
-from taciturn.privacy.certificate import Certificate, relation_in_words
+from taciturn.privacy.certificate import Certificate, compose, relation_in_words
 from taciturn.privacy.claim import Release
 from taciturn.privacy.events import NotPrivateEvent
 
 if TYPE_CHECKING:
     from taciturn.app.model_file import Model, ScoreFile
-    from taciturn.methods.inference.summary import CoefficientSummary
+    from taciturn.app.plan_file import PlanFile
     from taciturn.methods.scores.run import CalibrationBin, Measure
     from taciturn.tables.bounds import TableBounds
 
 # Of a table of features or columns; the model file has all of them.
 _MOST_ROWS = 1000
-_TASKS = {"regress": "regression", "classify": "classification"}
-# So that the page to sign fits on one sheet, whatever a certificate holds; the files have all of it.
-_MOST_RELEASES = 12
+_TASKS = {"regress": "regression", "classify": "classification", "survive": "survival"}
+# On the page to sign; the model file has all of them.
+_MOST_SIGNED = 60
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "dp-accounting")
 
 
-def model_report(model: Model, score: ScoreFile | None = None) -> str:
+def model_report(model: Model, score: ScoreFile | None = None, plan: PlanFile | None = None) -> str:
     """Write the report on a model as the text of one HTML file, with a section for its ``score``, a release of its own.
+
+    A ``plan`` adds what was planned beside what was obtained.
 
     The report holds the releases that the certificate covers (coefficients, intercept, bounds found privately), the
     certificate, and the public facts that the owner stated. Nothing else in it depends on data, so whoever may see the
@@ -73,13 +75,14 @@ def model_report(model: Model, score: ScoreFile | None = None) -> str:
     scored = score.score if score is not None and isinstance(score.score, ModelScore) else None
     intervals = list(_intervals(model)) if found is not None and found.reason is None else []
     outputs, references = list(_outputs(model)), shown_weights(model.estimator, model.bounds)[2]
-    names_used = {name for output in outputs for name in output["names"]}
+    names_used = {name.removesuffix(f" {MARK}") for output in outputs for name in output["names"]}
     family = family_of(model.estimator)
     names = {"records": "persons"} if certificate.unit == "person" else {}
     return render(
         "model.html.j2",
         f"Model of \u201c{bounds.target.name}\u201d ({_TASKS[model.task]})",
         model=model,
+        date=getattr(model, "date", None) or "not stated",
         family=family,
         effects="odds ratios" if model.task == "classify" else plural(family.ratio) or "effects",
         certificate=certificate,
@@ -91,11 +94,14 @@ def model_report(model: Model, score: ScoreFile | None = None) -> str:
         references=references,
         n_used=intervals[0]["n_names"] if intervals else len(names_used) + len(references),
         most_bars=MOST_BARS,
+        meaning=MEANING,
         most_rows=_MOST_ROWS,
         notes=None if found is None else (*model.inference_notes, *model.summary().adjustment),
         intervals=intervals,
         score=scored,
         measures=None if scored is None else _measures(scored),
+        survival=_survival(model) if model.task == "survive" else None,
+        planned=None if plan is None else _planned(plan, model),
         odds=_odds(certificate),
         attacks=_attacks(certificate),
         releases=[(release.subject, *_noise(release)) for release in certificate.events],
@@ -108,8 +114,77 @@ def model_report(model: Model, score: ScoreFile | None = None) -> str:
         libraries=[f"{name} {version(name)}" for name in _LIBRARIES],
         digest=model_digest(model),
         relation=relation_in_words(certificate),
-        sheet_releases=certificate.events[:_MOST_RELEASES],
+        sheet_tables=list(_signed_tables(model, intervals, outputs)),
+        sheet_releases=[*certificate.events, *(() if scored is None else scored.certificate.events)],
+        assumed=dict.fromkeys((*certificate.assumptions, *(() if scored is None else scored.certificate.assumptions))),
+        budget=_budget(certificate, None if scored is None else scored.certificate),
     )
+
+
+def _signed_tables(
+    model: Model, intervals: list[dict[str, Any]], outputs: list[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """The coefficients of the page to sign, with the intervals and the numbers of the page's own tables."""
+    for each in intervals:
+        header = ["", "coefficient", f"{each['level']} interval", "p"]
+        rows = [[row[0], row[1], row[5], row[6]] for row in each["errors"]]
+        if each["ratio"]:
+            ratios = [cells[1:] for cells in each["effects"]]
+            header += [each["ratio"], f"{each['level']} interval"]
+            ratios += [["", ""]] * (len(rows) - len(ratios))
+            rows = [[*row, *ratio] for row, ratio in zip(rows, ratios, strict=True)]
+        caption = f"Coefficients of {each['subject']}, from {each['n_records']:,} {each['whom']}, per unit"
+        yield _signed(caption, header, rows, noisy=each["noisy"])
+    for output in () if intervals else outputs:
+        rows = list(output["rows"])
+        if output["intercept"] is not None:
+            rows.append(["(intercept)", format_number(output["intercept"]), ""])
+        caption = f"Weights of {output['subject']}: a prediction rule, without standard errors"
+        yield _signed(caption, ["", "weight", "for a change of"], rows, noisy=output["noisy"])
+
+
+def _signed(caption: str, header: list[str], rows: list[list[str]], *, noisy: bool) -> dict[str, Any]:
+    left_out = len(rows) - _MOST_SIGNED
+    notes = [MEANING] if noisy else []
+    notes += [f"and {left_out:,} more, see model.json"] if left_out > 0 else []
+    return {"caption": caption, "header": header, "rows": rows[:_MOST_SIGNED], "notes": notes}
+
+
+def _budget(certificate: Certificate, score: Certificate | None) -> str:
+    """What everything in the folder cost together: the model, and its score if there is one."""
+    own = _cost(certificate)
+    if score is None:
+        return own
+    if score.status == "not private":
+        return f"{own}; the score was computed without noise, from data that have to be public"
+    try:
+        together = compose(certificate, score)
+    except CertificateError:
+        return f"{own} for the model, and {_cost(score)} for its score, under another relation or unit"
+    parts = f"{own} for the model, {_cost(score)} for its score"
+    return f"{_cost(together)} together, if on the same {certificate.unit}s: {parts}"
+
+
+def _cost(certificate: Certificate) -> str:
+    if certificate.status == "not private":
+        return "none"
+    stated = f"epsilon = {certificate.epsilon:.6g}, delta = {certificate.delta:.6g}"
+    if certificate.mu is None:
+        return stated
+    rho = certificate.mu * certificate.mu / 2.0
+    return f"{stated} (mu = {round_safely(certificate.mu, up=True)}, rho = {round_safely(rho, up=True)})"
+
+
+def _planned(plan: PlanFile, model: Model) -> dict[str, Any]:
+    """What a plan expected at the nearest epsilon, beside the model; and where its facts are others than the fit's."""
+    fit = plan.fit_at(float(model.certificate.epsilon))
+    records = model.certificate.public.get("records")
+    differs = []
+    if not math.isclose(fit.epsilon, model.certificate.epsilon, rel_tol=1e-3):
+        differs.append(f"epsilon {fit.epsilon:g} was planned, {model.certificate.epsilon:g} was spent")
+    if isinstance(records, int) and records != plan.n:
+        differs.append(f"{plan.n:,} records were planned, the model was fitted to {records:,}")
+    return {"rows": list(plan.compare(model)), "differs": differs, "chance": f"{fit.interval_probability:.0%}"}
 
 
 def _outputs(model: Model) -> Iterator[dict[str, Any]]:
@@ -120,15 +195,19 @@ def _outputs(model: Model) -> Iterator[dict[str, Any]]:
     # A weight is for the middle of the bounds to the upper one, or for the change that the bounds file states.
     shares = np.array([1.0 if step is None else step / unit for unit, step in zip(units, steps, strict=True)])
     coefficients, intercepts, _ = shown_weights(model.estimator, model.bounds)
+    noisy = noisy_weights(model.estimator, model.bounds)
+    marked = [[f"{name} {MARK}" if mark else name for name, mark in zip(names, marks, strict=True)] for marks in noisy]
+    changes |= {f"{name} {MARK}": change for name, change in changes.items()}
     every = [
-        [Bar(names[j], float(row[j] * shares[j])) for j in sorted(np.flatnonzero(row), key=lambda j: -abs(row[j]))]
-        for row in coefficients
+        [Bar(own[j], float(row[j] * shares[j])) for j in sorted(np.flatnonzero(row), key=lambda j: -abs(row[j]))]
+        for own, row in zip(marked, coefficients, strict=True)
     ]
     reach = find_scale([bar for bars in every for bar in bars])
-    for subject, intercept, bars in zip(subjects, intercepts, every, strict=True):
+    for subject, intercept, bars, marks in zip(subjects, intercepts, every, noisy, strict=True):
         yield {
             "subject": subject,
-            "intercept": float(intercept),
+            "noisy": bool(marks.any()),
+            "intercept": None if model.task == "survive" else float(intercept),
             "names": [bar.name for bar in bars],
             "n_bars": len(bars),
             "first": ", ".join(f"{bar.name} ({format_number(bar.value)})" for bar in bars[:3]),
@@ -141,7 +220,7 @@ def _outputs(model: Model) -> Iterator[dict[str, Any]]:
 
 def _subjects(model: Model) -> list[str]:
     target = model.bounds.target.name
-    if model.task == "regress":
+    if model.task != "classify":
         return [target]
     classes = [str(label) for label in model.estimator.classes_]
     return (
@@ -152,22 +231,26 @@ def _subjects(model: Model) -> list[str]:
 
 
 def _intervals(model: Model) -> Iterator[dict[str, Any]]:
-    """Of each table: a forest plot, a table of errors and one of effects per unit."""
+    """Of each table: a forest plot, a table of errors and one of ratios, all for the same change of each column."""
     summary, target = model.summary(), model.bounds.target.name
-    found, names, subjects = summary.inference, summary.effect_rows[: len(summary.names)], summary.subjects
-    shares = _shares(summary)
+    found, subjects = summary.inference, summary.subjects
+    names = [format_change(*pair) for pair in zip(summary.names, summary.stated_changes, strict=True)]
+    rows, shares = [*names, *summary.rows[len(names) :]], summary.shares
     every, what = summary.columns, plural(summary.ratio).capitalize() if summary.ratio else "Coefficients"
+    scaled = ("coefficient", "std error", "sampling", "privacy", "lower", "upper")
     for k, compared in enumerate(subjects):
         columns = {name: values[k] for name, values in every.items()}
-        marks, order = summary.marks(k), summary.order(k)
+        columns |= {name: columns[name] * shares[: len(rows)] for name in scaled}
+        reach = found.quantiles[k, : len(rows)] * columns["sampling"]
+        marks, order, noisy = summary.marks(k), summary.order(k), summary.noisy(k)
         subject = f"{target} ({compared})" if compared else target
         estimates = [
             Estimate(
                 names[j],
-                float(columns["coefficient"][j]) * shares[j],
-                float(columns["lower"][j]) * shares[j],
-                float(columns["upper"][j]) * shares[j],
-                float(found.quantiles[k, j] * found.sampling[k, j]) * shares[j],
+                float(columns["coefficient"][j]),
+                float(columns["lower"][j]),
+                float(columns["upper"][j]),
+                float(reach[j]),
                 marks[j],
             )
             for j in order
@@ -187,55 +270,66 @@ def _intervals(model: Model) -> Iterator[dict[str, Any]]:
             "clear_names": [estimate.name for estimate in shown if estimate.is_clear],
             "n_records": found.n_records,
             "whom": "persons" if "Persons" in summary.facts else "records",
-            "intercept": float(columns["coefficient"][-1]) if summary.intercept and not marks[-1] else None,
+            "intercept": _first(columns, -1) if summary.intercept and not marks[-1] else None,
             "errors": [
-                [summary.rows[j], *_errors(columns, marks[j], j)]
-                for j in (*order[:_MOST_ROWS], *range(len(names), len(summary.rows)))
+                [rows[j] + (f" {MARK}" if noisy[j] else ""), *_errors(columns, marks[j], j)]
+                for j in (*order[:_MOST_ROWS], *range(len(names), len(rows)))
             ],
-            "effects": [[names[j], *_effects(summary, columns, marks[j], j)] for j in order[:_MOST_ROWS]],
+            "noisy": any(noisy[j] for j in (*order[:_MOST_ROWS], *range(len(names), len(rows)))),
+            "effects": [[names[j], *_ratios(columns, marks[j], j)] for j in order[:_MOST_ROWS] if summary.ratio],
         }
 
 
-def _shares(summary: CoefficientSummary) -> list[float]:
-    """How many units of each feature the change is that the bounds file states; one where it states none."""
-    units, steps = summary.units, summary.steps
-    if units is None or steps is None:
-        return [1.0] * len(summary.names)
-    return [1.0 if step is None else step / float(unit) for unit, step in zip(units, steps, strict=True)]
+def _estimate(value: float, lower: float, upper: float) -> tuple[str, str]:
+    """A number and its interval, with as many decimals as their error leaves."""
+    shown, _, interval = format_estimate(value, lower, upper).partition(" (")
+    return shown, interval.removesuffix(")")
+
+
+def _first(columns: dict[str, FloatArray], j: int) -> str:
+    """A coefficient as its table shows it."""
+    return _estimate(*(float(columns[name][j]) for name in ("coefficient", "lower", "upper")))[0]
+
+
+def _survival(model: Model) -> dict[str, Any]:
+    """The survival curve of all records with its band, and baseline hazards by interval."""
+    curve, ends = model.estimator.survival_curve_, model.estimator.cuts_.tolist()
+    found = zip(curve.survival.tolist(), curve.lower.tolist(), curve.upper.tolist(), strict=True)
+    starts = [0.0, *ends[:-1]]
+    hazards = model.estimator.baseline_hazard_.tolist()
+    return {
+        "chart": survival_chart(
+            ends, curve.survival.tolist(), curve.lower.tolist(), curve.upper.tolist(), "Share without an event"
+        ),
+        "level": f"{100.0 * curve.confidence_level:g}%",
+        "known": [each for each in curve.survival.tolist() if not math.isnan(each)],
+        "rows": [
+            [
+                f"{start:g} to {end:g}",
+                format_number(hazard),
+                "open" if math.isnan(value) else format_number(value),
+                f"{format_number(low)} to {format_number(high)}",
+            ]
+            for start, end, hazard, (value, low, high) in zip(starts, ends, hazards, found, strict=True)
+        ],
+    }
 
 
 def _errors(columns: dict[str, FloatArray], mark: str, j: int) -> Iterator[str]:
     """A coefficient, its standard error with both parts, its interval and its p-values."""
-    yield mark or format_number(float(columns["coefficient"][j]))
-    yield from (_number(columns[name][j]) for name in ("std error", "sampling", "privacy"))
-    yield _interval(columns["lower"][j], columns["upper"][j])
+    ends = value, lower, upper = [float(columns[name][j]) for name in ("coefficient", "lower", "upper")]
+    form = "" if mark else estimate_form(*ends)
+    shown, interval = (mark, "") if mark else _estimate(value, lower, upper)
+    yield shown
+    yield from ("" if mark else f"{columns[name][j]:{form}}" for name in ("std error", "sampling", "privacy"))
+    yield interval
     yield from (_format_p(columns[name][j]) for name in ("p", "p (BH)"))
 
 
-def _effects(summary: CoefficientSummary, columns: dict[str, FloatArray], mark: str, j: int) -> Iterator[str]:
-    """The effect of one unit of a column and its interval, and the same for the ratio if there is one.
-
-    The unit is the change that the bounds file states, which stands beside the name.
-    """
-    unit = 1.0 if summary.units is None else float(summary.units[j])
-    value, lower, upper = (float(columns[name][j]) for name in ("coefficient", "lower", "upper"))
-    stated = None if summary.steps is None else summary.steps[j]
-    if stated is not None:
-        unit /= stated
-    yield mark or format_number(value / unit)
-    yield _interval(lower / unit, upper / unit)
-    if summary.ratio:
-        yield mark or (format_odds(value, unit) if stated is None else format_ratio(value / unit))
-        step = (odds_step(unit) if stated is None else 1.0) / unit
-        yield "" if mark else f"{format_ratio(lower * step)} to {format_ratio(upper * step)}"
-
-
-def _number(value: float) -> str:
-    return "" if np.isnan(value) else format_number(float(value))
-
-
-def _interval(lower: float, upper: float) -> str:
-    return "" if np.isnan(lower) else f"{format_number(float(lower))} to {format_number(float(upper))}"
+def _ratios(columns: dict[str, FloatArray], mark: str, j: int) -> Iterator[str]:
+    """The ratio for the change of a column, and its interval."""
+    logarithms = (float(columns[name][j]) for name in ("coefficient", "lower", "upper"))
+    yield from (mark, "") if mark else _estimate(*map(exponential, logarithms))
 
 
 def _format_p(value: float) -> str:
@@ -294,6 +388,7 @@ def _measures(score: ModelScore) -> dict[str, Any]:
     told = told if score.labels else []
     return {
         "table": [(each.name, *_value_and_interval(each), format_number(each.baseline)) for each in score.measures],
+        "auc": next((_value_and_interval(each)[0] for each in score.measures if each.name == "AUC"), ""),
         "n_told": len(told),
         "farthest": farthest and _range(farthest),
         "calibration_chart": calibration_chart(score.calibration, f"Calibration: {label}") if score.labels else None,
@@ -322,8 +417,7 @@ def _value_and_interval(found: Measure) -> tuple[str, str]:
     """Both with as many decimals as their error leaves."""
     if found.is_open:
         return "open", f"{_end(found.lower)} to {_end(found.upper)}"
-    value, _, interval = format_estimate(found.value, found.lower, found.upper).partition(" (")
-    return value, interval.removesuffix(")")
+    return _estimate(found.value, found.lower, found.upper)
 
 
 def _range(each: CalibrationBin) -> str:
@@ -392,6 +486,8 @@ def _noise(release: Release) -> tuple[str, str, str]:
 
 def _target(bounds: TableBounds) -> str:
     target = bounds.target
+    if target.cuts is not None:
+        return f"times to an event ({target.event}), censored after {format_fact(target.cuts[-1])}"
     if target.lower is not None:
         return f"numbers from {format_fact(target.lower)} to {format_fact(target.upper)}"
     return "labels found in the table" if target.classes is None else f"classes {format_fact(target.classes)}"

@@ -20,8 +20,7 @@ from taciturn.core.validation import check_integer
 _DEEPEST_LEVEL = 4
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _SVG_HEAD = 1000
-# A field of a page to sign, so that it stays one sheet.
-_LONGEST = 360
+_EVERYTHING = 1 << 24
 
 
 class Outline:
@@ -71,13 +70,14 @@ def _environment() -> Environment:
         "up": lambda value: round_safely(value, up=True),
         "fact": format_fact,
         "cut": _cut,
+        "whole": lambda text: _cut(text, _EVERYTHING),
     }
     digest = hashlib.sha256(made.get_template("script.js").render().encode()).digest()
     made.globals |= {"version": __version__, "script_digest": base64.b64encode(digest).decode()}
     return made
 
 
-def _cut(text: str, most: int = _LONGEST) -> str:
+def _cut(text: str, most: int) -> str:
     """A text in one line, at most so long; what a template wrote becomes text, which is escaped again."""
     plain = text.unescape() if isinstance(text, Markup) else text
     shown = visible(" ".join(plain.split()))

@@ -1,4 +1,5 @@
-// Everything is readable without it: it only adds sorting and copying.
+// Everything is readable without it: it only adds sorting, copying, buttons that print, and a slider where one of several
+// parts is shown.
 "use strict";
 (() => {
   const value = (row, column, numeric) => {
@@ -31,6 +32,21 @@
     button.addEventListener("click", () => sort(heading));
     heading.append(button);
   }
+  const whole = document.getElementById("print-whole");
+  if (whole) {
+    const bar = document.createElement("div");
+    bar.className = "printing";
+    for (const [text, all] of [["Print everything", true], ["Print the page to sign", false]]) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = text;
+      button.addEventListener("click", () => { whole.checked = all; print(); });
+      bar.append(button);
+    }
+    // The box does the same without a script.
+    whole.hidden = whole.nextElementSibling.hidden = true;
+    whole.nextElementSibling.after(bar);
+  }
   const copy = async (block, button) => {
     try {
       await navigator.clipboard.writeText(block.textContent);
@@ -49,5 +65,25 @@
     button.setAttribute("aria-live", "polite");
     button.addEventListener("click", () => copy(label.nextElementSibling, button));
     label.append(button);
+  }
+  for (const [number, group] of document.querySelectorAll(".choices").entries()) {
+    const choices = Array.from(group.children);
+    const input = document.createElement("input");
+    const label = document.createElement("label");
+    input.type = "range";
+    input.min = 0;
+    input.max = choices.length - 1;
+    input.id = "choice-" + number;
+    label.htmlFor = input.id;
+    const show = () => {
+      for (const [place, choice] of choices.entries()) choice.hidden = place !== Number(input.value);
+      const name = choices[input.value].dataset.choice;
+      input.setAttribute("aria-valuetext", name);
+      label.textContent = name;
+    };
+    input.value = Math.floor((choices.length - 1) / 2);
+    input.addEventListener("input", show);
+    group.before(label, input);
+    show();
   }
 })();

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
 
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
+from taciturn.core.sklearn_base import is_classifier
 from taciturn.core.validation import FloatArray, Invalid, check_choice, check_integer, check_real
 from taciturn.engines.interface import ArraySource
 from taciturn.kernels import gradients

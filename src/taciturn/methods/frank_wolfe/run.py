@@ -173,7 +173,7 @@ def _no_columns() -> IndexArray:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Targets:
+class MappedTargets:
     """The target in mapped units."""
 
     columns: IndexArray = field(default_factory=_no_columns)
@@ -185,7 +185,7 @@ class _Targets:
 
 def release_middle(medians: ScheduledMedians) -> int:
     """A private median of the target in lattice units."""
-    edge = medians.release("middle", _Targets(), _MIDDLES, "middle of the target")
+    edge = medians.release("middle", MappedTargets(), _MIDDLES, "middle of the target")
     # The grid names upper ends of bins.
     return round((edge - 0.5 * float(_MIDDLES[1] - _MIDDLES[0])) * ONE)
 

@@ -10,10 +10,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn.base import is_classifier
-
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
+from taciturn.core.sklearn_base import is_classifier
 from taciturn.core.validation import (
     FloatArray,
     Invalid,

@@ -28,13 +28,13 @@ from taciturn.privacy.mechanisms import RoundedGaussian
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _EntryGradientSum(ClippedSum):
+class EntryGradientSum(ClippedSum):
     """The sum of clipped entries times derivatives at some coefficients, one row per feature, one column per output."""
 
     coefficients: FloatArray
     entry: float
 
-    def __call__(self, block: Block) -> IntArray:
+    def of_records(self, block: Block) -> IntArray:
         """The sum over the records of a block."""
         records = self.clipping.records(block)
         weights = records.weights(records.margins(self.coefficients))
@@ -45,7 +45,7 @@ class _EntryGradientSum(ClippedSum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Residuals(ClippedSum):
+class MappedResiduals(ClippedSum):
     """The absolute residuals at some coefficients, in mapped units."""
 
     coefficients: FloatArray
@@ -90,7 +90,7 @@ class _Pursuit:
         # Rows as they are: noise is for entries here, not for norms.
         whole = self._clipping(None, n_features * ONE * ONE + ONE * ONE, ONE, ONE)
         if self.settings.auto_clip:
-            residuals = _Residuals(whole, self._in_columns(whole))
+            residuals = MappedResiduals(whole, self._in_columns(whole))
             median = self.medians.release("residual", residuals, MAGNITUDES, "residual clip")
             self.loss = HuberLoss(CLIP_PER_MEDIAN * median)
             whole = self._clipping(None, whole.row_squared, whole.constant, whole.weight_bound)
@@ -99,7 +99,7 @@ class _Pursuit:
         left = np.flatnonzero(is_left)
         if left.size > n_joining:
             entry = TUNING.entry_share * self.entry
-            sums = self.source.total(_EntryGradientSum(whole, self._in_columns(whole), entry))
+            sums = self.source.total(EntryGradientSum(whole, self._in_columns(whole), entry))
             mechanism = self.plan.choice(n_joining, whole.weight_bound)
             left = left[mechanism.release(np.abs(sums).sum(axis=1)[left], self.stream.spawn("columns"))]
         self.chosen = np.sort(np.concatenate((self.chosen, left)))

@@ -5,6 +5,10 @@ eigenvalues l and eigenvectors of G, coordinates change by :math:`(l_{\max} / l)
 rows have about the same second moment everywhere. Eigenvalues within the noise count as large as the noise. The next
 Gram matrix is released in the new coordinates, where its noise is small beside what was hidden before.
 
+*Tails.* A column with a long tail has a second moment that few rows make. Stretched to a moment of one, these rows are
+cut, and the coefficient is that of the others. Along such directions coordinates change back by a factor, so that more
+of the tail keeps its weight and noise is larger.
+
 *Estimability.* Coefficients are :math:`\beta = A^\top \theta`, with information :math:`A^{-1} H A^{-\top}`. Directions
 of :math:`\beta` whose information is within the noise of H are left out: :math:`\beta` is held in the complement of
 their span, whose basis is N. A coefficient has an interval where its share in N is small beside its error.
@@ -18,7 +22,6 @@ from functools import cache
 
 import numpy as np
 from scipy.special import expit, ndtri, softmax
-from scipy.stats import qmc
 
 from taciturn.core.validation import BoolArray, FloatArray
 from taciturn.losses import PoissonLoss
@@ -87,6 +90,42 @@ def rare_directions(values: FloatArray, noise: float, clipped: FloatArray, least
     return factors
 
 
+def tail_reaches(shares: FloatArray, noise: float, levels: tuple[float, ...], rank: float, steep: float) -> FloatArray:
+    """How far the long tail of each direction reaches: a share ``rank`` of the rows is beyond. 0 without a tail.
+
+    ``shares`` are those of the rows between each level and the next one, a column per direction, with noise of this
+    deviation. Beyond the first level a tail loses rows at every one, at least ``steep`` times as many as are left. The
+    rows of a rare category have about the same length.
+    """
+    beyond = np.cumsum(shares[::-1], axis=0)[::-1]
+    wanted = np.maximum(rank, 3.0 * noise * np.sqrt(np.arange(len(levels), 0, -1.0)))
+    reaches = np.zeros(shares.shape[1])
+    for j, (first, rest) in enumerate(zip(shares[0], beyond.T, strict=True)):
+        told = np.flatnonzero(rest > wanted)
+        if not told.size or told[-1] == 0 or first <= steep * rest[1]:
+            continue
+        last = int(told[-1])
+        reaches[j] = levels[last]
+        if last + 1 < len(levels):
+            # Between levels tails fall like a power.
+            left = max(rest[last + 1], 0.1 * wanted[last])
+            place = math.log(rest[last] / wanted[last]) / max(math.log(rest[last] / left), 1e-9)
+            reaches[j] *= (levels[last + 1] / levels[last]) ** min(place, 1.0)
+    return reaches
+
+
+def shorten(directions: FloatArray, factors: FloatArray) -> FloatArray:
+    """The symmetric matrix that multiplies the lengths of unit vectors, given in rows, by factors at least as small."""
+    precision = np.eye(directions.shape[1])
+    for j in np.argsort(factors, kind="stable"):
+        left = float(directions[j] @ np.linalg.solve(precision, directions[j]))
+        if factors[j] ** 2 < left:
+            precision += (1.0 / factors[j] ** 2 - 1.0 / left) * np.outer(directions[j], directions[j])
+    values, vectors = np.linalg.eigh(precision)
+    found: FloatArray = (vectors / np.sqrt(values)) @ vectors.T
+    return found
+
+
 # ---- First steps of labels and of means: solved in a model of rows that are normal.
 
 
@@ -96,6 +135,8 @@ def _nodes(n_outputs: int) -> tuple[FloatArray, FloatArray]:
     if n_outputs == 1:
         nodes, weights = np.polynomial.hermite_e.hermegauss(_HERMITE_NODES)
         return nodes[:, None], weights / weights.sum()
+    from scipy.stats import qmc
+
     points = qmc.Sobol(n_outputs, rng=np.random.default_rng(0)).random(_SOBOL_NODES)
     return ndtri(points), np.full(_SOBOL_NODES, 1.0 / _SOBOL_NODES)
 

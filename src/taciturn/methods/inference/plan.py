@@ -44,7 +44,9 @@ class _Tuning:
     many_gradients: tuple[float, ...] = (0.05, 0.09, 0.16, 0.70)
     some_gradients: tuple[float, ...] = (0.08, 0.17, 0.75)
     few_gradients: tuple[float, ...] = (0.25, 0.75)
-    gradients_of_labels: tuple[float, ...] = (0.04, 0.07, 0.19, 0.70)
+    gradients_of_means: tuple[float, ...] = (0.04, 0.07, 0.19, 0.70)
+    # Of labels, which strong columns take more steps to.
+    gradients_of_labels: tuple[float, ...] = (0.04, 0.06, 0.10, 0.15, 0.65)
     enough_for_many: float = 300.0
     enough_for_some: float = 100.0
 
@@ -63,6 +65,21 @@ class _Tuning:
     least_rare: float = 0.2
     most_rare: float = 2.5
     hardly_rare: float = 0.8
+
+    # ---- long tails of columns of labels: share of the budget, lengths in root mean squares, and for how many of its
+    # entries a record counts in full
+    tail_share: float = 0.02
+    tail_levels: tuple[float, ...] = (3.0, 4.5, 6.75, 10.125)
+    tail_entries: float = 2.0
+    # Where a tail ends: the share of rows beyond; what tells it from a rare category; what is left of it, and at least.
+    tail_rank: float = 0.005
+    steep_tail: float = 0.25
+    tail_reach: float = 3.0
+    least_tail: float = 0.45
+    # Then the information matrix has a larger share, its bound a smaller trace, and clips open further.
+    tail_information: float = 0.25
+    tail_trace_room: float = 1.0
+    tail_noise: float = 2.0
 
     # ---- the information matrix: how clear of its noise it is to be, and the trace of a record's term
     clarity: float = 4.0
@@ -160,6 +177,15 @@ class _Tuning:
 TUNING = _Tuning()
 
 
+class HiddenByNoiseError(ParameterError):
+    """Public facts say that noise would hide what intervals need."""
+
+    def advised(self, advice: str) -> HiddenByNoiseError:
+        """The same refusal with what would help."""
+        parameter, value, expected, remedy = self._arguments
+        return HiddenByNoiseError(parameter, value, expected, f"{advice}; {remedy}")
+
+
 @dataclass(frozen=True, slots=True)
 class Allotment:
     """Shares of the budget for each release of an estimation, and what they can tell, from public facts.
@@ -214,7 +240,7 @@ def allot(
     information = _within((wanted * trace_room * noise) ** 2, *t.information_shares)
     per_coefficient = of_vectors / size
     if labels:
-        parts = t.gradients_of_labels
+        parts = t.gradients_of_means if log_link else t.gradients_of_labels
     elif per_coefficient >= t.enough_for_many:
         parts = t.many_gradients
     else:
@@ -225,6 +251,7 @@ def allot(
     scores = t.large_score_share if per_coefficient >= t.enough_for_scores else t.score_share
     scores *= errors
     rest = 1.0 - gram * rounds - last_gram - t.rare_share * labels - information - scores
+    rest -= t.tail_share * (labels and not log_link)
     rest -= t.quantile_share * n_quantiles + t.start_share
     clipped = 0.0
     if log_link:
@@ -312,6 +339,9 @@ class InferencePlan:
         # Three rounds and four further matrices at most, five gradients, three sharpenings, and a start.
         values = 7 * size * (size + 1) // 2 + 3 * size * size + 5 * size + problem.n_outputs + 1 + self.start.log_link
         values += self.start.weighted + self.start.exposed
+        if not self.start.regression:
+            # Counts of long rows, and a gradient more.
+            values += (len(TUNING.tail_levels) + 1) * size
         # Halves announce the same distance, so that they cost the same.
         first, second = (self.start.open_filter(values * DISTANCE_PER_VALUE) for _ in range(2))
         return first, second
@@ -387,7 +417,7 @@ def _refuse_what_cannot_be_told(plan: InferencePlan, n_columns: int) -> None:
         return
     n_records = (2 if plan.split else 1) * math.ceil(plan.n_step_rows * TUNING.least_clear / clear)
     step, width = 10 ** max(math.floor(math.log10(n_records)) - 1, 0), n_columns + plan.start.problem.intercept
-    raise ParameterError(
+    raise HiddenByNoiseError(
         "inference",
         True,
         f"about {math.ceil(n_records / step) * step:,} records for {width} coefficient{'s' * (width > 1)} at this "

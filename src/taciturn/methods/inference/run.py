@@ -58,6 +58,8 @@ from taciturn.methods.inference.algebra import (
     errors_of,
     noise_norm,
     rare_directions,
+    shorten,
+    tail_reaches,
 )
 from taciturn.methods.inference.plan import TUNING, Allotment, InferencePlan
 from taciturn.methods.inference.whitened import (
@@ -71,6 +73,7 @@ from taciturn.methods.inference.whitened import (
     LengthWeighing,
     LocalLoss,
     LogLinkModel,
+    LongRows,
     MarginLoss,
     MarginNorms,
     NumberLoss,
@@ -85,6 +88,7 @@ from taciturn.methods.releases import Releases, list_spends
 from taciturn.methods.sparse.plan import TUNING as SPARSE_TUNING
 from taciturn.methods.sparse.run import (
     SparseRun,
+    count_rows,
     count_weights,
     mean_exposure,
     mean_unit,
@@ -140,6 +144,7 @@ class _Estimation:
         self._loss = problem.loss if self._labels or plan.start.log_link else SquaredLoss()
         self._at = self._coordinates(np.eye(self._width))
         self._bend: float | None = None
+        self._has_tails = False
 
     def _coordinates(self, matrix: FloatArray) -> Coordinates:
         return Coordinates.of(matrix, self._columns, intercept=self._intercept)
@@ -147,6 +152,17 @@ class _Estimation:
     @cached_property
     def _shares(self) -> Allotment:
         return self._plan.allot(self._width - self._intercept, self._mu)
+
+    @property
+    def _information_share(self) -> float:
+        """What the information matrix of labels may cost: more where it says less along shortened tails."""
+        planned = self._shares.information
+        return max(planned, TUNING.tail_information) if self._has_tails else planned
+
+    @property
+    def _trace_room(self) -> float:
+        """The bound on the information of a row of labels, over a large quantile."""
+        return self._shares.trace_room * (TUNING.tail_trace_room if self._has_tails else TUNING.trace_room)
 
     @property
     def _rank(self) -> float:
@@ -265,6 +281,8 @@ class _Estimation:
             longest = TUNING.longest_stretch if self._labels else math.inf
             whitening = whitening.refine(gram, deviation, TUNING.most_stretch, longest, TUNING.stretch_doubt)
             self._at = self._coordinates(whitening.matrix)
+        if self._labels:
+            self._shorten_tails(whitening.expected)
         if self._link is not None:
             return self._run_log_link(self._link)
         return self._run_labels(constants) if self._labels else self._run_numbers(constants)
@@ -399,7 +417,7 @@ class _Estimation:
         norm = self._length("a large quantile of row norms", t.label_row_quantile)
         weighing = LengthWeighing(norm, shares.room)
         gram, noise = self._shortened(weighing)
-        *gradients, last = self._gradient_shares(shares.information + t.quantile_share)
+        *gradients, last = self._gradient_shares(self._information_share + t.quantile_share)
         values, vectors = np.linalg.eigh(gram)
         gram = (vectors * np.maximum(values, noise_norm(noise, self._width))) @ vectors.T
         constant = np.linalg.solve(self._at.matrix.T, np.eye(self._width)[-1]) if self._intercept else None
@@ -416,16 +434,17 @@ class _Estimation:
         # variance along an ordinary direction, by what the model tells.
         model = self._model(theta)
         variance = float(np.median(np.linalg.eigvalsh(design.information(theta))))
-        of_gradient = math.sqrt(t.noise_share * last * variance) * self._mu
-        of_scores = math.sqrt(t.score_noise * variance * self._mu * math.sqrt(shares.scores))
+        noisier = t.tail_noise if self._has_tails else 1.0
+        of_gradient = math.sqrt(noisier * t.noise_share * last * variance) * self._mu
+        of_scores = math.sqrt(noisier * t.score_noise * variance * self._mu * math.sqrt(shares.scores))
         bound = norm * min(max(min(of_gradient, of_scores) / norm, t.least_score_room), t.most_score_room)
         grid = t.trace_grid[0] * self._width, t.trace_grid[1] * self._width
         traces = Traces(self._at, self._loss, model)
         trace = self._quantile("a large quantile of the information of rows", traces, grid, t.trace_quantile)
-        trace *= t.trace_room * shares.trace_room
+        trace *= self._trace_room
         final = ScoreWeighing(model, bound, trace)
         what = f"the information matrix of {self._size:,} coefficients"
-        information, noise = self._information(what, shares.information, model, final, trace)
+        information, noise = self._information(what, self._information_share, model, final, trace)
         span = Span.of(self._whole(), information, self._label_threshold(information, noise))
         # Without what is not identified; weights are functions of where the gradient is taken.
         kept = span.project(theta.ravel()).reshape(theta.shape) if span.information.size else theta
@@ -532,6 +551,34 @@ class _Estimation:
 
         counts, deviation = self._releases.counts("the number of clipped derivatives", self._shares.clipped, terms, 1)
         return (float(counts[0]) + deviation) / self._n_records
+
+    def _shorten_tails(self, moments: FloatArray) -> None:
+        """Change to coordinates in which long tails of columns are shorter, so that noise along them is larger.
+
+        Long rows weigh less. If the model does not hold, a column whose tail weighs less has another coefficient. A
+        row's influence on a coefficient is its entry along a column of A.
+        """
+        t, n = TUNING, self._n_records
+        size = math.sqrt(max(float(np.median(np.linalg.eigvalsh(moments))), 0.0) / n)
+        if size <= 0.0:
+            return
+        columns = self._at.matrix.T
+        directions = columns / np.linalg.norm(columns, axis=1)[:, None]
+        turned = self._coordinates(directions @ self._at.matrix / size)
+
+        def terms(norm: int) -> LongRows:
+            return LongRows(turned, self._loss, t.tail_levels, t.tail_entries, norm)
+
+        n_values = len(t.tail_levels) * self._width
+        what = f"counts of long rows along {self._width:,} directions"
+        sums, deviation = self._releases.moments(what, t.tail_share, terms, n_values, _FINEST_VECTOR)
+        unit = math.sqrt(t.tail_entries) / n
+        shares = unit * sums.reshape(len(t.tail_levels), self._width)
+        reaches = tail_reaches(shares, unit * deviation, t.tail_levels, t.tail_rank, t.steep_tail)
+        factors = np.maximum(t.tail_reach / np.maximum(reaches, t.tail_reach), t.least_tail)
+        if float(factors.min()) < 1.0:
+            self._has_tails = True
+            self._at = self._coordinates(shorten(directions, factors) @ self._at.matrix)
 
     def _shortened(self, weighing: LengthWeighing) -> tuple[FloatArray, float]:
         """The Gram matrix of rows and the deviation of its noise, in coordinates that do not stretch rare categories.
@@ -715,14 +762,14 @@ def run_inference(plan: InferencePlan, source: Source, stream: Stream) -> Infere
         columns = np.arange(problem.n_features) if fixed is None else np.array(fixed, dtype=np.intp)
     with _half(plan, 2, second):
         releases = Releases(second_budget, problem.relation, second, stream.spawn("step"))
+        second = count_rows(plan.start, releases)
         if plan.start.weighted:
             # In place of their number.
             whole = plan.start.counting(plan.n_step_rows)
             start = count_weights(whole, releases, SPARSE_TUNING.weight_share)
             plan = replace(plan, start=start, n_step_rows=start.problem.n_records)
         if columns.size or problem.intercept:
-            estimation = _Estimation(plan, second, releases, second_budget.mu, columns)
-            estimate = estimation.run() if releases.private else estimation.run_noiseless()
+            estimate = estimate_columns(plan, second, releases, second_budget.mu, columns)
         else:
             # There is nothing to estimate, and the budget is spent all the same.
             release_constant(plan.start, releases, second_budget.remaining)
@@ -737,6 +784,14 @@ def run_inference(plan: InferencePlan, source: Source, stream: Stream) -> Infere
     if problem.intercept:
         coefficients[:, -1] = estimate.coefficients[:, -1]
     return InferenceResult(coefficients, columns, estimate, n_steps + 1, spends, diagnoses)
+
+
+def estimate_columns(
+    plan: InferencePlan, source: Source, releases: Releases, mu: float, columns: IndexArray
+) -> WhitenedEstimate:
+    """Estimate the coefficients of some columns for the whole budget of ``releases``, a Gaussian parameter of mu."""
+    estimation = _Estimation(plan, source, releases, mu, columns)
+    return estimation.run() if releases.private else estimation.run_noiseless()
 
 
 def _half(plan: InferencePlan, label: int, source: Source) -> AbstractContextManager[None]:

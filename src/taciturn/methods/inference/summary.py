@@ -12,15 +12,16 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
-from sklearn.base import is_classifier
-from sklearn.utils.validation import check_is_fitted
 
-from taciturn.charts import format_change
+from taciturn.charts import format_change, shown_change
 from taciturn.core.errors import ParameterError, visible
+from taciturn.core.sklearn_base import check_is_fitted, is_classifier
 from taciturn.core.validation import BoolArray, FloatArray, IndexArray
 from taciturn.data.sensitivity import Relation
 from taciturn.methods.families import FAMILIES, Family
 from taciturn.methods.inference.run import WhitenedEstimate
+from taciturn.methods.inference.tidy import INTERCEPT as TIDY_INTERCEPT
+from taciturn.methods.inference.tidy import NOISY, TidyRow, TidyTable, exponential
 from taciturn.privacy.budget import Budget
 from taciturn.privacy.certificate import Certificate
 
@@ -132,10 +133,11 @@ class Inference:
 
 # Two coefficients are confounded if they share this much of what is left out.
 _CONFOUNDED = 0.1
+_HIDDEN = "no direction"
 _REASONS = {
     "empty": "no column was chosen and there is no intercept.",
     "noise": (
-        "no direction of the released information matrix of {width} coefficient{s} is clear of its noise; more "
+        f"{_HIDDEN} of the released information matrix of {{width}} coefficient{{s}} is clear of its noise; more "
         "records, a larger epsilon or fewer columns would help, or bounds that are nearer to the columns' values."
     ),
     "far": (
@@ -219,6 +221,11 @@ def infer(
     )  # fmt: skip
 
 
+def hidden_by_noise(found: Inference) -> bool:
+    """Whether there are no standard errors because noise hides what they need."""
+    return found.reason is not None and found.reason.startswith(_HIDDEN)
+
+
 def _confounded(left_out: FloatArray, n_tables: int, known: BoolArray) -> tuple[tuple[int, ...], ...]:
     """For each coefficient that is not known the others of its group: those that share what is left out."""
     shared = np.abs(left_out @ left_out.T)
@@ -292,6 +299,8 @@ class CoefficientSummary:
         What exponentials of coefficients are, such as "odds ratio"; empty if they are nothing.
     has_shifted_intercept : bool, default=False
         Whether clipped residuals may shift the intercept, so that it has no interval.
+    advice : str, default=""
+        A sentence on what would give standard errors, where there are none.
     """
 
     title: str
@@ -305,6 +314,7 @@ class CoefficientSummary:
     ratio: str = ""
     has_shifted_intercept: bool = False
     steps: Sequence[float | None] | None = None
+    advice: str = ""
 
     @property
     def subjects(self) -> list[str]:
@@ -374,15 +384,94 @@ class CoefficientSummary:
         The rows of three and more classes have two names, the class and the feature. Whatever is not estimable is NaN,
         and the column ``note`` says why; it is empty for the others.
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ParameterError("to_frame", "pandas", "pandas, which is not installed", "install pandas") from None
+        pd = _pandas("to_frame")
         index: Any = pd.Index(self.rows, name="feature")
         if len(self.subjects) > 1:
             index = pd.MultiIndex.from_product((self.classes[1:], self.rows), names=("class", "feature"))
         numbers = {name: values.ravel() for name, values in self.columns.items()}
         return pd.DataFrame({**numbers, "note": [*self._row_notes()]}, index=index)
+
+    @property
+    def changes(self) -> list[float]:
+        """The change of its column that each effect is shown for: the one that is stated, one unit, or less."""
+        units = [1.0] * len(self.names) if self.units is None else [float(unit) for unit in self.units]
+        steps = [None] * len(units) if self.steps is None else self.steps
+        return [shown_change(unit, step) for unit, step in zip(units, steps, strict=True)]
+
+    @property
+    def stated_changes(self) -> list[float | None]:
+        """Those changes, None where it is one unit and nobody stated it."""
+        steps = [None] * len(self.names) if self.steps is None else self.steps
+        return [
+            None if step is None and change == 1.0 else change for step, change in zip(steps, self.changes, strict=True)
+        ]
+
+    @property
+    def shares(self) -> list[float]:
+        """Those changes in units of the features; the intercept has none, and comes last with a one."""
+        units = [1.0] * len(self.names) if self.units is None else [float(unit) for unit in self.units]
+        return [*(change / unit for change, unit in zip(self.changes, units, strict=True)), 1.0]
+
+    def tidy_table(self) -> TidyTable:
+        """The coefficients as a tidy table, each for the change of its column that effects are shown for."""
+        return TidyTable(
+            self.title,
+            [row for table in range(len(self.subjects)) for row in self._tidy_rows(table)],
+            self.ratio,
+            self.inference.confidence_level,
+            notes=(*self.notes, *self.adjustment),
+        )
+
+    def noisy(self, table: int) -> list[bool]:
+        """Whether the noise for privacy in each coefficient of a table is as large as the coefficient."""
+        privacy, sizes = self.inference.privacy[table], np.abs(self.coefficients[table])
+        return [bool(noise > 0.0 and noise >= size) for noise, size in zip(privacy, sizes, strict=True)][
+            : len(self.rows)
+        ]
+
+    def _tidy_rows(self, table: int) -> Iterator[TidyRow]:
+        columns = {name: values[table].tolist() for name, values in self.columns.items()}
+        level = self.classes[1 + table] if len(self.subjects) > 1 else ""
+        changes, notes = [*self.changes, math.nan], [*self._notes_of_rows(table)]
+        noisy, terms = self.noisy(table), [*self.names, *([TIDY_INTERCEPT] if self.intercept else [])]
+        for j, (term, share) in enumerate(zip(terms, self.shares, strict=False)):
+            estimate, error, low, high, sampling, privacy = (
+                columns[name][j] * share
+                for name in ("coefficient", "std error", "lower", "upper", "sampling", "privacy")
+            )
+            known = bool(self.ratio) and j < len(self.names) and not math.isnan(estimate)
+            ratio, ratio_low, ratio_high = (
+                exponential(value) if known else math.nan for value in (estimate, low, high)
+            )
+            yield TidyRow(
+                term,
+                estimate,
+                error,
+                columns["z"][j],
+                columns["p"][j],
+                low,
+                high,
+                columns["p (BH)"][j],
+                changes[j],
+                ratio,
+                ratio_low,
+                ratio_high,
+                sampling,
+                privacy,
+                note=NOISY if noisy[j] else notes[j],
+                level=level,
+            )
+
+    def tidy(self) -> Any:
+        """The coefficients as a pandas DataFrame with the columns of ``tidy`` in R's broom, and some more.
+
+        Estimates, errors and intervals are for a change of the column by what ``per`` says.
+        """
+        return _pandas("tidy").DataFrame(self.tidy_table().columns)
+
+    def to_latex(self) -> str:
+        """The coefficients as a table in LaTeX, with intervals, ratios and notes (booktabs and threeparttable)."""
+        return self.tidy_table().to_latex()
 
     def marks(self, table: int) -> list[str]:
         """Why rows of a table have no standard error, in a word or two; an empty text for those that have one."""
@@ -395,9 +484,12 @@ class CoefficientSummary:
     def _row_notes(self) -> Iterator[str]:
         """For each row of each table why it has no standard error, with what it is confounded with."""
         for table in range(len(self.subjects)):
-            for j, mark in enumerate(self.marks(table)):
-                others = self.inference.confounded[j] if mark else ()
-                yield f"{mark}: confounded with {self._listed(others)}" if others else mark
+            yield from self._notes_of_rows(table)
+
+    def _notes_of_rows(self, table: int) -> Iterator[str]:
+        for j, mark in enumerate(self.marks(table)):
+            others = self.inference.confounded[j] if mark else ()
+            yield f"{mark}: confounded with {self._listed(others)}" if others else mark
 
     def order(self, table: int) -> list[int]:
         """Places of the columns, the largest coefficient first and those that are not estimable last."""
@@ -518,7 +610,7 @@ class CoefficientSummary:
         found = self.inference
         if found.reason is not None:
             source = " The weights are those of the half that chose the columns." if found.split else ""
-            return (f"No standard errors: {found.reason}{source}",)
+            return (f"No standard errors: {found.reason}{source}{self.advice and f' {self.advice}'}",)
         chosen = (
             "The columns were chosen on the other half of the records, drawn at random, and the intervals are for the "
             "population's coefficients of these columns."
@@ -550,6 +642,14 @@ class CoefficientSummary:
         tests = "columns and classes" if len(self.subjects) > 1 else "columns"
         note = f"p (BH) is adjusted for the number of {tests} by Benjamini and Hochberg."
         return (note,) if self.inference.reason is None else ()
+
+
+def _pandas(method: str) -> Any:
+    try:
+        import pandas as pd
+    except ImportError:
+        raise ParameterError(method, "pandas", "pandas, which is not installed", "install pandas") from None
+    return pd
 
 
 def _safe(text: str) -> str:
@@ -663,7 +763,12 @@ class InferringModel:
             bool(self.fit_intercept),
             self._ratio,
             not self._ratio,
+            advice=self._advice(),
         )
+
+    def _advice(self) -> str:
+        """What would give a fit standard errors that has none; nothing for one that has some."""
+        return ""
 
     def _checked_units(self, units: Any) -> FloatArray:
         found = np.asarray(units, dtype=np.float64)

@@ -6,7 +6,7 @@ z is a row with a constant 1 last, where the model has an intercept, and A was m
 Records are weighted and not cut, by numbers that never look at a target: with :math:`\|\psi\|` at most s(u) for every
 target and a curvature of trace at most c(u),
 
-.. math:: w = \min(1, B / a)\, \min(1, h / q), \qquad a = s(u) \|u\|, \; q = c(u) \|u\|^2 ,
+.. math:: w = \min(1, B / a, h / q), \qquad a = s(u) \|u\|, \; q = c(u) \|u\|^2 ,
 
 so that :math:`\|w \psi u\| \le B` and the trace of :math:`w \phi'' u u^\top` is at most h. Of a person with several
 rows a, q and the terms are means over its rows, and the weight is one for all of them. A weight that looked at targets,
@@ -20,14 +20,16 @@ added.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from taciturn.core.validation import FRACTION_BITS, ONE, BoolArray, FloatArray, IndexArray, IntArray, NumberArray
 from taciturn.data.persons import PersonRows
+from taciturn.data.sensitivity import gram_room
 from taciturn.engines.interface import Block
 from taciturn.kernels.gradients import logistic_numpy, softmax_numpy
 from taciturn.losses import LogLinkLoss, Loss
@@ -381,7 +383,7 @@ class Weighing:
 
     def weights(self, rows: WhitenedRows) -> FloatArray:
         """Numbers in [0, 1]."""
-        return np.ones(len(rows.z) if rows.persons is None else rows.persons.counts.size)
+        return np.ones(_n_records(rows))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -413,12 +415,12 @@ class ScoreWeighing(Weighing):
     trace: float = math.inf
 
     def weights(self, rows: WhitenedRows) -> FloatArray:
-        """``min(1, B / a) min(1, h / q)``."""
-        found = 1.0 / np.maximum(rows.means(self.model.steepness(rows) * rows.lengths, self.score), 1.0)
+        """``min(1, B / a, h / q)``."""
+        excess = np.maximum(rows.means(self.model.steepness(rows) * rows.lengths, self.score), 1.0)
         if math.isfinite(self.trace):
             squares = self.model.traces(rows) * np.square(rows.lengths)
-            found /= np.maximum(rows.means(squares, self.trace), 1.0)
-        return found * _ROOM
+            excess = np.maximum(excess, rows.means(squares, self.trace))
+        return _ROOM / excess
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -558,16 +560,39 @@ class InformationSum(WhitenedTask):
                 np.rint(root[:, None, None] * direction[:, None] * rows.u[:, None, :]).reshape(len(root), size)
                 for direction, root in zip(directions, roots.T, strict=True)
             ]
-            squares = np.zeros(len(rows.z))
-            for vector in vectors:
-                squares += np.einsum("ij,ij->i", vector, vector)
+            squares = squared_norms(vectors)
             if rows.persons is not None:
                 squares = np.repeat(rows.persons.totals(squares), rows.persons.counts)
             # Only measures beyond all reason could get here; the bound must not rest on that.
             kept = squares <= self.row_squared
+            if rows.persons is not None and rows.persons.large.size:
+                whole = np.sqrt(self.model.curvatures(rows) * rows.spread(self.weighing.weights(rows))[:, None])
+                whole *= (rows.present * (self.at.unit / math.sqrt(self.trace)))[:, None]
+                for own in rows.persons.slices(rows.persons.large):
+                    kept[own] = False
+                    total += self._of_many_rows(rows.u[own], whole[own])
             for vector in vectors:
                 total += add_outer_products(vector[kept], self.row_squared)
         return total
+
+    def _of_many_rows(self, u: FloatArray, roots: FloatArray) -> IntArray:
+        """The mean of the outer products of one person's rows, cut towards zero (``data.sensitivity.gram_matrix``)."""
+        directions, size = self.model.directions, self.model.n_outputs * self.at.width
+        room, total = gram_room(size), np.zeros((size, size), dtype=np.int64)
+        if self.row_squared < 2 * room:
+            return total
+        most = self.row_squared - room
+        roots = roots * integer_scale(most, size * len(directions))
+        vectors = [
+            np.rint(root[:, None, None] * direction[:, None] * u[:, None, :]).reshape(len(u), size)
+            for direction, root in zip(directions, roots.T, strict=True)
+        ]
+        # Of doubles that are no longer exact none is near the bound.
+        if not math.fsum(squared_norms(vectors).tolist()) <= len(u) * most * (1.0 - 2.0**-40):
+            return total
+        products = sum(exact_products(vector) for vector in vectors)
+        means: IntArray = (np.sign(products) * (np.abs(products) // len(u))).astype(np.int64)
+        return means
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -644,6 +669,64 @@ class ClippedSquares(WhitenedTask):
             vectors[~(np.einsum("ij,ij->i", vectors, vectors) <= self.norm**2 * (1.0 - 2.0**-40))] = 0.0
             total += vectors.astype(np.int64).sum(axis=0)
         return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LongRows(WhitenedTask):
+    """How many rows are long along each entry of u: between each of ``levels``, increasing, and the next one.
+
+    One number per level and entry. A record adds a vector of norm at most one, for which ``norm`` stands: the root of
+    one over ``n_entries`` for each entry along which it is long, and less where these are more.
+    """
+
+    levels: tuple[float, ...]
+    n_entries: float
+    norm: int
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        n_levels = len(self.levels)
+        total = np.zeros(n_levels * self.at.width, dtype=np.int64)
+        for rows in self.pieces(block, n_levels):
+            sizes = np.abs(rows.u) * self.at.unit
+            beyond = np.stack([sizes > level for level in self.levels], axis=1)
+            between = beyond.astype(np.float64)
+            between[:, :-1] -= beyond[:, 1:]
+            counts = np.maximum(np.count_nonzero(beyond[:, 0], axis=1), self.n_entries)
+            shares = rows.spread(np.full(_n_records(rows), _ROOM)) * rows.present / rows.counts / np.sqrt(counts)
+            terms = (between * shares[:, None, None]).reshape(len(between), -1)
+            vectors = np.trunc(rows.totals(terms) * self.norm)
+            vectors[~(np.einsum("ij,ij->i", vectors, vectors) <= self.norm**2 * (1.0 - 2.0**-40))] = 0.0
+            total += vectors.astype(np.int64).sum(axis=0)
+        return total
+
+
+def _n_records(rows: WhitenedRows) -> int:
+    return len(rows.z) if rows.persons is None else rows.persons.counts.size
+
+
+def squared_norms(vectors: Sequence[FloatArray]) -> FloatArray:
+    """Of the vectors of each row together."""
+    squares = np.zeros(len(vectors[0]))
+    for vector in vectors:
+        squares += np.einsum("ij,ij->i", vector, vector)
+    return squares
+
+
+def exact_products(vectors: FloatArray) -> Any:
+    """The Gram matrix of any number of integer rows, in integers without a limit."""
+    total = np.zeros((vectors.shape[1],) * 2, dtype=object)
+    largest = max(float(np.einsum("ij,ij->i", vectors, vectors).max(initial=0.0)), 1.0)
+    step = int(2.0**_EXACT_BITS // largest)
+    for start in range(0, len(vectors), max(step, 1)):
+        part = vectors[start : start + max(step, 1)]
+        if step:
+            # Sums over so many rows stay below 2**53, where doubles are exact.
+            total += (part.T @ part).astype(np.int64)
+        else:
+            whole = part.astype(np.int64).astype(object)
+            total += whole.T @ whole
+    return total
 
 
 def integer_scale(row_squared: int, n_entries: FloatArray | float) -> FloatArray:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import check_choice, check_integer, check_positive, check_real
@@ -387,6 +386,8 @@ def _best_regularisation(
     # One value of the cost stands for the budget and for everything else that it pays for.
     asked = (low, high, size, unit, cost(0.5 * (low + high)))
     if asked not in _FOUND:
+        from scipy.optimize import minimize_scalar
+
         found = minimize_scalar(cost, bounds=(low, high), method="bounded", options={"xatol": 1e-3})
         if len(_FOUND) >= 1000:
             _FOUND.clear()

@@ -10,12 +10,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import _get_feature_names, check_is_fitted
 
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.guard import Guarded
 from taciturn.core.rng import Stream
-from taciturn.core.sklearn_base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from taciturn.core.sklearn_base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, check_is_fitted
 from taciturn.core.validation import FloatArray, Invalid, check_choice, check_integer, check_real, is_width
 from taciturn.data.design import centre_and_half, to_unit_range
 from taciturn.data.persons import PERSON_WEIGHT
@@ -24,6 +23,7 @@ from taciturn.data.records import (
     admission_assumptions,
     check_invalid,
     finite_rows,
+    names_of_columns,
     read_judged_table,
     read_scaled,
     read_table,
@@ -198,7 +198,7 @@ class BoundedScaler(LinearScaler, BaseEstimator):
         stated_lower, stated_upper = self.lower, self.upper
         X, *_ = open_arguments(X, None, None)
         if self.bounds is not None:
-            names = X.names if isinstance(X, OpenTable) else _get_feature_names(X)
+            names = X.names if isinstance(X, OpenTable) else names_of_columns(X)
             stated_lower, stated_upper = self._named_bounds(names)
         assumptions: tuple[str, ...] = ()
         if isinstance(X, OpenTable):
@@ -456,6 +456,9 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
     missing: MissingCells = "record"
     account: Account | str | None = None
     random_state: int | None = None
+
+    def _check_outcomes(self, table: OpenTable) -> None:
+        """Bounds of columns are found without a target."""
 
     def fit(self, X: Any, y: Any = None, persons: Any = None) -> Self:
         """Find the bounds: validate public facts, plan, reserve, read, run, certify.

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from taciturn.core.rng import Stream
-from taciturn.core.validation import FloatArray, IntArray
+from taciturn.core.validation import BoolArray, FloatArray, IntArray
 from taciturn.engines.interface import Block, Source
 from taciturn.methods.scaling.plan import BoundsPlan
 from taciturn.privacy.mechanisms import PrivateQuantile, cumulative_counts
@@ -27,19 +27,23 @@ class ColumnCounts:
     def __call__(self, block: Block) -> IntArray:
         """The counts of all columns in a row: see :meth:`split`."""
         X = block.values(None)
-        weights = None if block.persons is None else block.persons.weights
-        counts = []
-        for j, grid in enumerate(self.grids):
-            if weights is None:
-                # Grids are symmetric. Both counts follow from one sorted column, at whose end NaN is.
-                values, points = np.sort(X[:, j]), np.asarray(grid)
-                there = int(np.searchsorted(values, np.nan))
-                counts += [_append(np.searchsorted(values, points, side="right"), there)]
-                counts += [_append(there - np.searchsorted(values, -points, side="left"), there)]
-                continue
-            known = ~np.isnan(X[:, j])
-            counts += [cumulative_counts(values, grid, weights[known]) for values in (X[known, j], -X[known, j])]
-        return np.concatenate(counts)
+
+        def count(rows: slice | BoolArray, weights: IntArray | None) -> IntArray:
+            part, counts = X[rows], []
+            for j, grid in enumerate(self.grids):
+                if weights is None:
+                    # Grids are symmetric. Both counts follow from one sorted column, at whose end NaN is.
+                    values, points = np.sort(part[:, j]), np.asarray(grid)
+                    there = int(np.searchsorted(values, np.nan))
+                    counts += [_append(np.searchsorted(values, points, side="right"), there)]
+                    counts += [_append(there - np.searchsorted(values, -points, side="left"), there)]
+                    continue
+                known = ~np.isnan(part[:, j])
+                own = weights[known]
+                counts += [cumulative_counts(values, grid, own) for values in (part[known, j], -part[known, j])]
+            return np.concatenate(counts)
+
+        return count(slice(None), None) if block.persons is None else block.persons.weighed(count)
 
     def split(self, total: IntArray) -> list[tuple[IntArray, IntArray]]:
         """For each column the counts of its values and those of its mirror image."""

@@ -9,13 +9,11 @@ from functools import cached_property, partial
 from typing import Any, Literal, overload
 
 import numpy as np
-from sklearn.base import is_classifier, is_regressor
-from sklearn.utils import check_consistent_length, column_or_1d
-from sklearn.utils.validation import check_is_fitted
 
 from taciturn.core.errors import DataError, ParameterError, TaciturnError, log_phase
 from taciturn.core.guard import guarded
 from taciturn.core.rng import Stream
+from taciturn.core.sklearn_base import check_is_fitted, is_classifier, is_regressor
 from taciturn.core.validation import (
     DIFFERENT_LENGTHS,
     NO_RECORDS,
@@ -245,6 +243,8 @@ class Metric:
 
     def outputs(self, X: Any) -> Any:
         """One row of numbers for each record: the mapped prediction, computed from the whole table."""
+        from sklearn.utils import column_or_1d
+
         predictions = np.asarray(column_or_1d(self.estimator.predict(X)))
         return self.mapped(predictions.astype(np.float64) if self.numeric else predictions)[:, None]
 
@@ -516,6 +516,8 @@ def read_scored(asked: Metric, X: Any, y: Any, *, invalid: str, relation: str) -
         if truth.size == 0 and relation != "add-remove":
             raise DataError(f"y: {NO_RECORDS}.")
         features = _computed(asked, checked_layout(X)) if truth.size else _nothing(asked)
+        from sklearn.utils import check_consistent_length
+
         without_data_values("X or y", lambda: check_consistent_length(features, truth))
     else:
         if truth.size != table.shape[0]:
@@ -757,6 +759,7 @@ default="auto"
     asked = metric_of(estimator, "all" if table is not None and metric == "auto" else metric)
     if table is not None:
         check_scored_table(asked, table, invalid)
+        table.check_relation(relation)
     planned = partial(
         plan_score,
         Budget(epsilon, delta),

@@ -11,16 +11,14 @@ from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import is_classifier
 from sklearn.model_selection import ParameterSampler
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from taciturn.core.errors import DataError, ParameterError, in_secret, log_phase
 from taciturn.core.guard import Guarded
 from taciturn.core.rng import Stream
-from taciturn.core.sklearn_base import BaseEstimator
+from taciturn.core.sklearn_base import BaseEstimator, check_is_fitted, is_classifier
 from taciturn.core.validation import BoolArray, check_real
 from taciturn.data.persons import PERSON_WEIGHT, read_persons, units_of_rows
 from taciturn.data.records import admission_assumptions, check_lengths

@@ -10,12 +10,11 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_is_fitted
 
 from taciturn.core.errors import ParameterError
 from taciturn.core.guard import Guarded, warn_caller
 from taciturn.core.rng import Stream
-from taciturn.core.sklearn_base import SelectorMixin
+from taciturn.core.sklearn_base import SelectorMixin, check_is_fitted
 from taciturn.core.validation import (
     ONE,
     BoolArray,

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, logit
-from sklearn.utils.parallel import Parallel, delayed
 
 from taciturn.core.errors import DataError
 from taciturn.core.guard import guarded
@@ -38,6 +37,7 @@ from taciturn.kernels.ranks import ranks_of, scaled_tau, sparse_ranks_of
 from taciturn.methods.descent import one_thread
 from taciturn.methods.objective.run import one_against_rest
 from taciturn.methods.selection.plan import BlockVotePlan, CorrelationPlan, KendallPlan, TopKPlan
+from taciturn.methods.sums import cut_mean
 from taciturn.privacy.mechanisms import first_k_of
 from taciturn.privacy.transcript import coupling
 
@@ -292,6 +292,8 @@ def count_votes(
     n_parcels = min(len(blocks), _PARCELS)
     parcels = (blocks[parcel::n_parcels] for parcel in range(n_parcels))
     with one_thread():
+        from sklearn.utils.parallel import Parallel, delayed
+
         chosen = Parallel(n_jobs=n_jobs)(
             delayed(_votes_of)(table, x_bound, targets, parcel, k, logistic, weights) for parcel in parcels
         )
@@ -512,6 +514,13 @@ class CorrelationSums:
 
     def __call__(self, block: Block) -> IntArray:
         """One row of sums per feature, one column per column of the target."""
+        few, persons = block.by_size()
+        total = self._of_records(few)
+        for person in persons:
+            total = total + cut_mean(self._of_records(person), person.n_rows)
+        return total
+
+    def _of_records(self, block: Block) -> IntArray:
         design = block.design(None)
         weights = self._centred(target_columns(block.target, self.n_classes))
         if block.row_counts is not None:

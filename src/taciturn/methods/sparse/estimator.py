@@ -10,11 +10,10 @@ from functools import partial
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
-from sklearn.base import is_classifier
-from sklearn.utils.validation import _get_feature_names
 
 from taciturn.core.errors import ParameterError, WeakBudgetWarning
 from taciturn.core.rng import Stream
+from taciturn.core.sklearn_base import is_classifier
 from taciturn.core.validation import (
     FloatArray,
     Invalid,
@@ -24,11 +23,12 @@ from taciturn.core.validation import (
     check_real,
     check_truth,
 )
-from taciturn.data.records import Measures
+from taciturn.data.records import Measures, names_of_columns
 from taciturn.data.target import DEFAULT_X_BOUND, NumberMap, positive_target
 from taciturn.engines.interface import OpenTable, Source, partitionwise
 from taciturn.methods import clipped_records
 from taciturn.methods.base import (
+    NOISE,
     PrivateClassifier,
     PrivateLinearModel,
     PrivateRegressor,
@@ -39,10 +39,11 @@ from taciturn.methods.base import (
 )
 from taciturn.methods.diagnostics import warn_of_diagnoses
 from taciturn.methods.families import FAMILIES, Family
-from taciturn.methods.inference.plan import InferencePlan, plan_inference, plan_tall
+from taciturn.methods.inference.plan import HiddenByNoiseError, InferencePlan, plan_inference, plan_tall
 from taciturn.methods.inference.run import InferenceResult, run_inference
-from taciturn.methods.inference.summary import FIXED_COLUMNS, INFERRED, InferringModel
-from taciturn.methods.options import Auto, FamilyLoss, NonzeroCount, SelectedUnit, Strategy
+from taciturn.methods.inference.summary import FIXED_COLUMNS, INFERRED, InferringModel, hidden_by_noise
+from taciturn.methods.options import Auto, FamilyLoss, NonzeroCount, PersonWeight, SelectedUnit, Strategy
+from taciturn.methods.plain import Response
 from taciturn.methods.sparse.plan import METHODS, SparsePlan, plan_sparse
 from taciturn.methods.sparse.run import SparseResult, run_sparse
 from taciturn.methods.sparse.variables import find_places, variables_of_groups, variables_of_names
@@ -54,6 +55,18 @@ from taciturn.privacy.claim import Release
 # Beyond these a clip of mapped residuals, which lie in [-2, 2], does nothing, or leaves nothing.
 _LEAST_CLIP, _MOST_CLIP = 2.0**-16, 16.0
 
+
+SUM_OVER_ROWS = (
+    "sums over rows: each row of a person counts, and the rows of a person with very many of them are weighted down "
+    "together"
+)
+"""What is estimated where persons count by their rows, for the certificate."""
+
+ALL_ROWS_GIVEN = (
+    "of a person derivatives have mean zero given all of its rows and their number, which is untrue with lagged "
+    "outcomes and with numbers of visits that go along with the outcome"
+)
+"""What intervals rest on where a record is a person, for the certificate."""
 
 _Plan: TypeAlias = SparsePlan | InferencePlan
 _Result: TypeAlias = SparseResult | InferenceResult
@@ -69,6 +82,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
     method: Strategy
     row_bound: float | Auto
     weight_bound: float | None
+    person_weight: PersonWeight
 
     persons_refused: ClassVar[str | None] = None
     partitions_refused: ClassVar[str | None] = None
@@ -92,6 +106,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
         if number_or_auto(row_bound=self.row_bound) is not None:
             check_real(self._x_bound / 64.0, math.inf, closed="left", row_bound=self.row_bound)
         check_choice(("columns", "variables"), select=self.select)
+        check_choice(("mean", "sum"), person_weight=self.person_weight)
         self._check_groups()
         self._check_inference()
 
@@ -139,12 +154,13 @@ class SparseModel(InferringModel, PrivateLinearModel):
             raise ParameterError(
                 "exposure_bound", None, "a public upper bound on exposures, for a log link", "give the largest there is"
             )
-        if weighted and self.weight_bound is None:
+        weight_bound = self._bound_of("weight_bound")
+        if weighted and weight_bound is None:
             warn_of_default_bounds("weight_bound")
         if not weighted and not exposed:
             return None
         return Measures(
-            (DEFAULT_X_BOUND if self.weight_bound is None else float(self.weight_bound)) if weighted else None,
+            (DEFAULT_X_BOUND if weight_bound is None else float(weight_bound)) if weighted else None,
             self._largest_exposure if exposed else None,
         )
 
@@ -177,7 +193,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
 
     def _names(self, X: Any) -> Any:
         """The names of the features of a table, None where it has none."""
-        return X.names if isinstance(X, OpenTable) else _get_feature_names(X)
+        return X.names if isinstance(X, OpenTable) else names_of_columns(X)
 
     def _fixed_columns(self, X: Any, n_features: int) -> tuple[int, ...] | None:
         """The columns that the caller fixed, by their places in increasing order."""
@@ -227,6 +243,17 @@ class SparseModel(InferringModel, PrivateLinearModel):
             self._plan(facts)
 
     def _plan(self, facts: PublicFacts) -> _Plan:
+        try:
+            return self.unadvised_plan(facts)
+        except HiddenByNoiseError as refusal:
+            # Here rather than above, since forecasts make plans.
+            from taciturn.methods.forecast.advice import remedy
+
+            advice = remedy(self, facts)
+            raise (refusal if advice is None else refusal.advised(advice)) from None
+
+    def unadvised_plan(self, facts: PublicFacts) -> _Plan:
+        """The plan of a fit; where public facts refuse it, without a forecast of what would help."""
         problem = self._problem(facts)
         row_bound = number_or_auto(row_bound=self.row_bound)
         make = plan_inference if self.inference else plan_sparse
@@ -239,7 +266,8 @@ class SparseModel(InferringModel, PrivateLinearModel):
             residual_clip=self._given_clip(),
             huber=self._huber,
             columns=facts.columns,
-            weighted=facts.weighted,
+            weighted=facts.weighted or self._counts_rows(facts),
+            counts_rows=self._counts_rows(facts),
             exposed=facts.exposed,
             variables=facts.variables,
         )
@@ -250,6 +278,10 @@ class SparseModel(InferringModel, PrivateLinearModel):
             enough = start.enough_records * (2 if isinstance(plan, InferencePlan) and plan.split else 1)
             warn_of_weak_budget(self.epsilon, problem.n_records, enough, facts.unit)
         return plan
+
+    def _counts_rows(self, facts: PublicFacts) -> bool:
+        """Whether persons count by their rows."""
+        return facts.unit == "person" and self.person_weight == "sum"
 
     def _asked(self, n_features: int) -> int | None:
         """The number of nonzero coefficients that was asked for, None where it is chosen."""
@@ -283,6 +315,8 @@ class SparseModel(InferringModel, PrivateLinearModel):
             "reason": start.strategy.reason,
             "prices": "every release is listed as the Gaussian one that costs as much",
         }
+        if self._counts_rows(facts):
+            described["estimand"] = SUM_OVER_ROWS
         if facts.columns is not None:
             described["columns"] = list(facts.columns)
         if facts.measures is not None:
@@ -297,16 +331,31 @@ class SparseModel(InferringModel, PrivateLinearModel):
             }
         elif isinstance(plan, InferencePlan):
             described["inference"] = "two halves of the records" if plan.split else "all records"
-            described["intervals"] = plan.conditions
+            given_rows = f"; {ALL_ROWS_GIVEN}" if facts.unit == "person" else ""
+            described["intervals"] = plan.conditions + given_rows
         return described
 
     def _store(self, plan: _Plan, facts: PublicFacts, outcome: _Result) -> None:
         super()._store(plan, facts, outcome.coefficients)
         self.n_iter_ = outcome.n_steps
-        for name in INFERRED:
+        for name in (*INFERRED, NOISE):
             vars(self).pop(name, None)
+        noise = outcome.noise if isinstance(outcome, SparseResult) else None
+        if noise is not None:
+            setattr(self, NOISE, (noise * (self._target_unit / self._x_bound)).reshape(self.coef_.shape))
         if isinstance(plan, InferencePlan) and plan.errors and isinstance(outcome, InferenceResult):
             self._set_inference(plan, outcome, self._target_unit / self._x_bound, self._target_unit)
+
+    def _advice(self) -> str:
+        found, public = self.inference_, self.certificate_.public
+        if found.reason is None or not hidden_by_noise(found) or math.isinf(self.epsilon) or "records" not in public:
+            return ""
+        from taciturn.methods.forecast.advice import advice_after
+
+        labels = np.asarray(self.classes_) if is_classifier(self) else None  # type: ignore[attr-defined]
+        columns = None if found.split else tuple(found.columns.tolist())
+        facts = PublicFacts(None, int(public["records"]), self.n_features_in_, labels, columns=columns)
+        return advice_after(self, facts)
 
     def _warn_of_releases(self, outcome: _Result) -> None:
         warn_of_diagnoses(self, outcome.diagnoses)
@@ -360,6 +409,7 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     %(fit_intercept)s
         The columns and the target are centred too.
     %(weight_bound)s
+    %(person_weight)s
     exposure_bound : float, default=None
         Public upper bound on exposures, which are trimmed to it; ``fit(..., exposure=...)`` needs it. Predictions are
         then means of an exposure of one.
@@ -407,6 +457,7 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     residual_clip: float | Auto = "auto"
     fit_intercept: bool = True
     weight_bound: float | None = None
+    person_weight: PersonWeight = "mean"
     exposure_bound: float | None = None
     columns: Any = None
     inference: bool = False
@@ -449,7 +500,8 @@ class SparseRegressor(PrivateRegressor, SparseModel):
 
     @property
     def _largest_exposure(self) -> float | None:
-        return None if self.exposure_bound is None else float(self.exposure_bound)
+        bound = self._bound_of("exposure_bound") if self._family.log_link else None
+        return None if bound is None else float(bound)
 
     @property
     def _target_unit(self) -> float:
@@ -469,17 +521,23 @@ class SparseRegressor(PrivateRegressor, SparseModel):
         self.intercept_ = float(weights[0, -1])
         self.support_ = self.coef_ != 0.0
 
-    @partitionwise
-    def predict(self, X: Any) -> FloatArray:
-        """Predictions in the units of y, clipped to ``y_bounds_``; means of an exposure of one, if there are any."""
-        margins = self._margins(X).ravel()
+    @property
+    def _response(self) -> Response:
         if not self._family.log_link:
-            return np.clip(margins, *self.y_bounds_)
+            return super()._response
         least, most = self._family.least_mean(self.y_bounds_), self.y_bounds_[1]
         if self._largest_exposure is not None:
             # The rate of a short exposure may be large.
             least, most = least / self._largest_exposure, math.inf
-        return np.exp(np.clip(margins, math.log(least), math.log(most)))
+        return Response((math.log(least), math.log(most)), log_link=True)
+
+    @partitionwise
+    def predict(self, X: Any) -> FloatArray:
+        """Predictions in the units of y, clipped to ``y_bounds_``; means of an exposure of one, if there are any."""
+        if not self._family.log_link:
+            return np.clip(self._margins(X).ravel(), *self.y_bounds_)
+        ends = self._response.range or (-math.inf, math.inf)
+        return np.exp(np.clip(self._margins(X).ravel(), *ends))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R2 of the predictions, or D2, the share of the deviance that they explain, under a log link.
@@ -533,6 +591,7 @@ class SparseClassifier(PrivateClassifier, SparseModel):
     %(fit_intercept)s
         The columns and the target are centred too.
     %(weight_bound)s
+    %(person_weight)s
     %(inference)s
     %(invalid)s
     %(random_state)s
@@ -574,6 +633,7 @@ class SparseClassifier(PrivateClassifier, SparseModel):
     row_bound: float | Auto = "auto"
     fit_intercept: bool = True
     weight_bound: float | None = None
+    person_weight: PersonWeight = "mean"
     columns: Any = None
     inference: bool = False
     confidence_level: float = 0.95

@@ -70,6 +70,8 @@ class _Tuning:
     # A Gram matrix costs n p**2 multiplications, and its eigenvectors p**3.
     most_products: float = 2e10
     most_width: int = 1500
+    # The law of the noise in so many weights takes little of the time of a descent.
+    most_known_noise: int = 256
     most_width_without_privacy: int = 8191
     # R is a quantile: longer rows add to the curvature too.
     long_rows: float = 2.0
@@ -187,6 +189,10 @@ class _Tuning:
     # ---- releases before the descents: shares of the budget
     norm_share: float = 0.02
     weight_share: float = 0.01
+    # Rows of a person that count, where they do: a quantile over persons.
+    rows_share: float = 0.007
+    rows_quantile: float = 0.9
+    most_rows: float = 2.0**16
     clipped_share: float = 0.01
     centre_norm_share: float = 0.015
     centre_share: float = 0.04
@@ -258,7 +264,7 @@ class SparsePlan:
     caller fixed, in increasing order (None: all may be used). ``variables`` are the numbers of the variables, from 0,
     that features are of and that are chosen as a whole (None: each feature by itself). Records are ``weighted`` or
     ``exposed``: the sum of their weights stands for their number as soon as it is released, and means are those per
-    exposure.
+    exposure. ``counts_rows``: the weight of a person grows with the number of its rows, up to a released number.
     """
 
     ordered: ClassVar[bool] = True
@@ -276,6 +282,7 @@ class SparsePlan:
     weighted: bool = False
     exposed: bool = False
     variables: tuple[int, ...] | None = None
+    counts_rows: bool = False
 
     @property
     def counted(self) -> str:
@@ -332,6 +339,7 @@ def plan_sparse(
     weighted: bool = False,
     exposed: bool = False,
     variables: tuple[int, ...] | None = None,
+    counts_rows: bool = False,
 ) -> SparsePlan:
     """Plan a fit of the default model by one of :data:`METHODS`; other parameters are those of :class:`SparsePlan`.
 
@@ -364,6 +372,7 @@ def plan_sparse(
         enough_records=math.ceil(_LEAST_INFORMATION / mu),
         columns=columns,
         weighted=weighted,
+        counts_rows=counts_rows,
         exposed=exposed,
         variables=variables,
     )

@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import eigh
 from scipy.special import erf, expit, softmax
-from scipy.stats import entropy
 
 from taciturn.core.rng import Stream
 from taciturn.core.validation import ONE, BoolArray, FloatArray, IndexArray, IntArray
-from taciturn.engines.interface import Source
+from taciturn.engines.interface import RowsCounted, Source
 from taciturn.losses import LogLinkLoss
 from taciturn.methods import sums as tasks
 from taciturn.methods.clipped_records import Clipping
@@ -310,7 +309,7 @@ class Descent:
             lengths.append,
         )
         law = None
-        if noise is not None and plan.strategy.method == "dense":
+        if noise is not None and (plan.strategy.method == "dense" or p <= TUNING.most_known_noise):
             curvatures = path.curvature.expected + damping.at(weights)
             law = LinearDescent(scales, curvatures, path.curvature.directions).noise(
                 lengths, momenta, deviation, model.noise
@@ -408,6 +407,8 @@ def _null_losses(plan: SparsePlan, start: FloatArray) -> tuple[float, float]:
     if plan.regression:
         return 1.0, 0.0
     shares = softmax(start if plan.problem.n_outputs > 1 else np.array([0.0, start[0]]))
+    from scipy.stats import entropy
+
     return min(float(entropy(shares)) / math.log(2.0), 1.0), -math.log(float(shares.min()))
 
 
@@ -879,6 +880,36 @@ class _Step:
 # The target's mean and size, the columns that go on, and their means.
 
 
+# Exponents of the grid on which the most rows of a person are searched for without noise.
+_MOST_ROW_BITS = 40
+
+
+def count_rows(plan: SparsePlan, releases: Releases, *, clusters: bool = True) -> Source:
+    """The source of all further sums, in which persons count by their rows where the plan says so.
+
+    The most rows that count are a large quantile over persons, and without privacy a power of two that none exceeds.
+    Unless ``clusters`` matter, which they do to standard errors, every row is a record then.
+    """
+    if not plan.counts_rows:
+        return releases.source
+    if not clusters and not releases.private:
+        releases.source = RowsCounted(releases.source, None)
+        return releases.source
+    t, statistic = TUNING, tasks.RowNumbers()
+
+    def noiseless() -> float:
+        grid = tuple(2.0**k for k in range(_MOST_ROW_BITS))
+        counts = releases.source.total(tasks.CumulativeCounts(statistic, grid))
+        return grid[min(int(np.searchsorted(counts[:-1], counts[-1])), len(grid) - 1)]
+
+    what = "a large quantile of numbers of rows of a person"
+    most = releases.quantile(
+        what, t.rows_share, statistic, 1.0, t.most_rows, quantile=t.rows_quantile, falls=True, noiseless=noiseless
+    )
+    releases.source = RowsCounted(releases.source, math.ceil(most))
+    return releases.source
+
+
 def count_weights(plan: SparsePlan, releases: Releases, share: float) -> SparsePlan:
     """The plan with a released sum of weights for the number of records, where they are weighted."""
     if not plan.weighted:
@@ -1132,12 +1163,17 @@ def column_centre(plan: SparsePlan, releases: Releases, columns: IndexArray | No
 
 @dataclass(frozen=True, slots=True)
 class SparseResult:
-    """What a fit releases: coefficients in mapped units, the intercept last, steps, releases, and diagnoses."""
+    """What a fit releases: coefficients in mapped units, the intercept last, steps, releases, and diagnoses.
+
+    ``noise`` are standard deviations of the noise in the coefficients of the columns, NaN for others; None where its
+    law is not known.
+    """
 
     coefficients: FloatArray
     n_steps: int
     releases: tuple[Release, ...]
     diagnoses: tuple[Diagnosis, ...] = ()
+    noise: FloatArray | None = None
 
 
 @one_thread()
@@ -1147,7 +1183,7 @@ def run_sparse(plan: SparsePlan, source: Source, stream: Stream) -> SparseResult
     run = SparseRun(plan, source, stream, budget)
     model, diagnoses = run.fit(), run.releases.diagnoses
     releases = list_spends(budget.spent(), diagnoses=diagnoses)
-    return SparseResult(spread_coefficients(plan, model), model.n_steps, releases, diagnoses)
+    return SparseResult(spread_coefficients(plan, model), model.n_steps, releases, diagnoses, run.noise)
 
 
 def spread_coefficients(plan: SparsePlan, model: ColumnModel) -> FloatArray:
@@ -1168,7 +1204,9 @@ class SparseRun:
     def __init__(self, plan: SparsePlan, source: Source, stream: Stream, budget: PrivacyFilter) -> None:
         self.plan, self._budget = plan, budget
         self.releases = Releases(budget, plan.problem.relation, source, stream.spawn("releases"))
+        source = count_rows(plan, self.releases, clusters=False)
         self.descent = Descent(plan, source, self.releases, stream, budget.mu)
+        self.noise: FloatArray | None = None
 
     def fit(self) -> ColumnModel:
         """Spend the budget, and return the model."""
@@ -1198,11 +1236,27 @@ class SparseRun:
                 model = choose_columns(plan, model, plan.strategy.n_nonzero)
         comparison = shrinkage_share(plan, self._budget.mu)
         model = descent.run(model, self._budget.remaining - comparison - recalibration, "estimation phase")
+        descended = model.weights
         if comparison:
             model = choose_shrinkage(descent, model, comparison)
         if recalibration:
             model = recalibrate(descent, model, self._budget.remaining, start)
+        self.noise = self._noise_of(model, descended)
         return model
+
+    def _noise_of(self, model: ColumnModel, descended: FloatArray) -> FloatArray | None:
+        """The deviations of the noise in the weights of a model, which were others at the end of the descent.
+
+        What shrinks or stretches a weight does so to its noise.
+        """
+        if model.noise is None:
+            return None
+        kept = np.divide(np.abs(model.weights), np.abs(descended), out=np.ones_like(descended), where=descended != 0.0)
+        noise = np.full((descended.shape[0], self.plan.problem.n_features), np.nan)
+        noise[:, slice(None) if model.columns is None else model.columns] = (
+            model.noise.deviations(model.n_columns) * kept
+        )
+        return noise
 
     def _columns(self, target_mean: int, start: FloatArray, size: float) -> tuple[IndexArray | None, bool]:
         """Columns that go on, None for all, and whether they are already those of the model."""

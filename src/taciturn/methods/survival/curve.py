@@ -25,7 +25,6 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from sklearn.isotonic import isotonic_regression
 
 from taciturn.charts import card, format_number, inline_drawing, standalone_drawing, survival_chart, table
 from taciturn.core.errors import ParameterError
@@ -93,6 +92,8 @@ class SurvivalCurve:
     @cached_property
     def _estimates(self) -> FloatArray:
         """Estimate, lower and upper end, one row each."""
+        from sklearn.isotonic import isotonic_regression
+
         log_survival, deviations, n_known = estimate_log_survival(self.counts, self.std)
         reach = NormalDist().inv_cdf(0.5 + 0.5 * self.confidence_level) * deviations
         found = np.full((3, self.times.size), np.nan)

@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.rng import Stream
+from taciturn.core.sklearn_base import check_is_fitted
 from taciturn.core.validation import DIFFERENT_LENGTHS, FloatArray, Invalid
 from taciturn.data.records import Outcomes, read_target
 from taciturn.data.survival import FollowUp, SurvivalMap, stated_cuts
-from taciturn.engines.interface import Source, partitionwise
+from taciturn.engines.interface import Source, is_dask, partitionwise
 from taciturn.methods.base import (
     Persons,
     PrivateLinearModel,
@@ -23,8 +23,9 @@ from taciturn.methods.base import (
     warn_of_shared_bound,
     warn_of_weak_budget,
 )
+from taciturn.methods.families import HAZARDS
 from taciturn.methods.inference.summary import INFERRED
-from taciturn.methods.options import Auto, NonzeroCount, SelectedUnit, Strategy
+from taciturn.methods.options import Auto, NonzeroCount, PersonWeight, SelectedUnit, Strategy
 from taciturn.methods.sparse.estimator import SparseModel
 from taciturn.methods.survival.curve import PUBLIC_CUTS, SurvivalCurve
 from taciturn.methods.survival.plan import plan_survival
@@ -139,7 +140,6 @@ class SparseSurvival(SparseModel):
     random_state: int | None = None
 
     persons_refused = "a person who is followed over time is one record"
-    partitions_refused = "times to an event are read from memory alone"
     # All columns are kept, and baseline hazards are in the place of an intercept.
     n_nonzero: ClassVar[NonzeroCount] = "all"  # type: ignore[misc]
     method: ClassVar[Strategy] = "auto"  # type: ignore[misc]
@@ -147,7 +147,9 @@ class SparseSurvival(SparseModel):
     fit_intercept: ClassVar[bool] = False  # type: ignore[misc]
     select: ClassVar[SelectedUnit] = "columns"  # type: ignore[misc]
     weight_bound: ClassVar[None] = None  # type: ignore[misc]
+    person_weight: ClassVar[PersonWeight] = "mean"  # type: ignore[misc]
     groups: ClassVar[None] = None  # type: ignore[misc]
+    loss: ClassVar[str] = HAZARDS.loss
 
     # A record has no weight: a weight of hazards has no proof yet.
     fit = PrivateLinearModel.fit  # type: ignore[assignment]
@@ -167,7 +169,13 @@ class SparseSurvival(SparseModel):
         warn_of_shared_bound(self._x_bound, facts.n_features)
 
     def _open(self, X: Any, y: Any, persons: Any) -> tuple[Any, Any, Any]:
-        return super()._open(X, FollowUp.of(y), persons)
+        y = FollowUp.of(y)
+        if isinstance(y, FollowUp) and is_dask(X):
+            raise DataError(
+                "y: expected one dask column of times beside a dask X, which are negative where a record is censored, "
+                "got times and events; make it with where(event, time, -time)."
+            )
+        return super()._open(X, y, persons)
 
     def _target_map(self, facts: PublicFacts) -> SurvivalMap:
         return SurvivalMap(self._cuts[-1])
@@ -234,7 +242,7 @@ class SparseSurvival(SparseModel):
 
     @property
     def _ratio(self) -> str:
-        return "hazard ratio"
+        return HAZARDS.ratio
 
     @partitionwise
     def predict(self, X: Any) -> FloatArray:

@@ -167,8 +167,9 @@ class _Hazards:
         shift = np.linalg.solve(self._at.matrix[:-1, :-1], self._at.matrix[:-1, -1])
         logs = self._first_logs + self._contrasts @ beta[self._width :]
         constant = beta[n_columns] + float(shift @ beta[:n_columns])
-        rates: FloatArray = np.exp(np.clip(logs + constant, -700.0, 700.0)) / self._lengths
-        return rates
+        with np.errstate(over="ignore"):
+            rates: FloatArray = np.exp(np.clip(logs + constant, -700.0, 700.0)) / self._lengths
+        return np.minimum(rates, np.finfo(np.float64).max)
 
     # ---- releases
 

@@ -1,0 +1,3 @@
+library(testthat)
+library(taciturn)
+test_check("taciturn")

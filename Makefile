@@ -33,13 +33,13 @@ LOCKING  := build/lock
 REPORT   := build/demo/model/report.html
 
 # Engines that make test does without: they take minutes to install and to start.
-ENGINE_EXTRAS := spark,sql
+ENGINE_EXTRAS := sites,spark,sql
 
 # Data sets for make reproduce, where they are.
 DATA ?= $(wildcard ../shared/data)
 
-.PHONY: help demo test test-slow test-engines test-r test-oldest test-newest lock lint examples lessons site docs wheel sbom \
-        release-check bench reproduce arena arena-other comparisons coverage audit ci-tools clean
+.PHONY: help demo test test-slow test-engines test-r test-oldest test-newest lock lint examples lessons site docs wheel \
+        sbom release-check bench reproduce arena arena-other comparisons coverage audit ci-tools clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -75,7 +75,7 @@ $(ENGINES)/.core: pyproject.toml research/pyproject.toml $(LOCK)
 	$(ENGINES)/$(SCRIPTS)/python $(INSTALL) --editable '.[dev,$(ENGINE_EXTRAS)]' --editable research
 	@touch $@
 
-test-engines: $(ENGINES)/.core ## The tests that need Spark or a database server, in an environment of their own
+test-engines: $(ENGINES)/.core ## The tests that need Spark, a database server or sites, in an environment of their own
 	$(ENGINES)/$(SCRIPTS)/python -m pytest -m engines -n 2 --dist loadfile
 
 # R and its packages come from the system: apt-get install r-base-core r-cran-jsonlite r-cran-testthat r-cran-generics.

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial, wraps
+from functools import cached_property, partial, wraps
 from itertools import pairwise
 from types import ModuleType
 from typing import Any, Protocol, Self, TypeVar, cast, overload
@@ -366,10 +366,15 @@ def _contents(value: object) -> Iterable[object]:
     return [*held, *getattr(value, "__dict__", {}).values(), *closure]
 
 
-@cache
+_SLOTS: dict[type, tuple[str, ...]] = {}
+
+
 def _slots(kind: type) -> tuple[str, ...]:
-    """The names of what objects of a class hold outside of their dictionary."""
-    return tuple(name for base in kind.__mro__ for name in getattr(base, "__slots__", ()) if name != "__dict__")
+    """The names of what objects of a class hold outside of their dictionary, looked up once."""
+    if kind not in _SLOTS:
+        names = (name for base in kind.__mro__ for name in getattr(base, "__slots__", ()))
+        _SLOTS[kind] = tuple(name for name in names if name != "__dict__")
+    return _SLOTS[kind]
 
 
 # ---- One partition of a table becomes one block: its rows are read, judged, mapped and put in slots.
@@ -1009,13 +1014,13 @@ def partitionwise(method: Callable[[Any, Any], Result]) -> RowByRow[Result]:
 
     @wraps(method)
     def mapped(self: Any, X: Any) -> Any:
-        if isinstance(X, OpenTable):
-            return _predict_open(method, self, X)
         if is_spark(X):
             raise DataError(
-                f"X: expected an array, a data frame, an open table or a dask collection for {method.__name__}, got a "
-                "frame of Spark; pass its partitions one by one."
+                f"X: expected an array, a data frame, a dask collection or an open table for {method.__name__}, got a "
+                "frame of Spark; write it as Parquet and open that, or pass its partitions one by one by mapInPandas."
             )
+        if isinstance(X, OpenTable):
+            return _predict_open(method, self, X)
         if is_dask(X):
             return _map_partitions(method, self, X)
         encoder = vars(self).get(ENCODER)
@@ -1042,6 +1047,11 @@ def _predict_open(method: Callable[[Any, Any], Any], fitted: Any, table: OpenTab
         raise DataError(
             "X: expected a table without persons for predictions, got one whose rows are gathered by person, in "
             "another order; leave [person] out of the bounds it is opened with, or pass a data frame."
+        )
+    if not table.has_row_order:
+        raise DataError(
+            "X: expected a table whose rows have an order that lasts for predictions, got another; state a unique key "
+            "of a table in a database, &key=."
         )
     own = vars(fitted).get(ENCODER)
     known = getattr(fitted, "feature_names_in_", None)

@@ -158,6 +158,15 @@ class SparkTable(OpenTable):
 
         return bool(_without_records(lasts))
 
+    def add_measures(self, weight: Any, exposure: Any) -> None:
+        """Refuse weights and exposures, which have no column here."""
+        for name, given in (("sample_weight", weight), ("exposure", exposure)):
+            if given is not None:
+                raise DataError(
+                    f"{name}: expected None beside a frame of Spark, got something; write the frame as Parquet, and "
+                    'open that with bounds that name the column and engine="spark".'
+                )
+
     @cached_property
     def _counted(self) -> list[tuple[int, int]]:
         """The places of partitions with rows, and how many."""

@@ -506,7 +506,7 @@ def excess_loss_sums(
                     found[i] *= weights[first + i]
             if m == 0:
                 continue
-            total = 0
+            total = np.int64(0)
             for i in range(last - first):
                 excess = losses[i] - base[i]
                 # Of two losses beyond all doubles neither is more.

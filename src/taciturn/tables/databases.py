@@ -48,6 +48,7 @@ from taciturn.tables.partitions import (
     no_rows,
     raise_column_problems,
     raise_problems,
+    select_columns,
     selection_of,
 )
 
@@ -698,7 +699,7 @@ class DatabasePartitions(TablePartitions):
         if isinstance(self._database, SQLite):
             raise_problems([self._database.file], self.schema, self.bounds, invalid=self.invalid)
             return
-        names = [*(self.bounds.order or ()), self.bounds.target.name]
+        names = select_columns(self.bounds, with_target=True).names
         batches = (batch.columns for index in range(self.offsets.size) for batch in self._batches(index, names))
         raise_column_problems(self.bounds, batches, strict=self.invalid == "raise", with_target=True)
 
@@ -763,7 +764,8 @@ def _opened(database: Database, bounds: TableBounds, invalid: str, memory: int) 
     else:
         schema = TableSchema(tuple(facts.columns), tuple(each.kind for each in facts.columns.values()))
     bounds = bounds.for_table(schema)
-    check_present(bounds.target.name, schema)
+    for name in (bounds.target.name, *bounds.beside):
+        check_present(name, schema)
     named = database.table.key or facts.primary_key
     for name in named:
         if name not in facts.columns:

@@ -181,14 +181,14 @@ def raise_column_problems(
 ) -> None:
     """Raise everything that is wrong with the columns of a table without text, given in blocks of rows.
 
-    ``with_target``: the last column of a block is the target.
+    ``with_target``: the target, and what is read with it, come behind the columns that enter the model.
     """
     found = _Findings(bounds, None, strict=strict)
+    n_columns = len(bounds.order or ())
     for columns in batches:
         if with_target:
-            *columns, target = columns
-            found.look_at_target(target)
-        found.look_at(columns)
+            found.look_at_outcomes(columns[n_columns:])
+        found.look_at(columns[:n_columns] if with_target else columns)
     found.problems.raise_all()
 
 

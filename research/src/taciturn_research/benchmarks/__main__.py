@@ -75,8 +75,8 @@ SUITES = {
     "planning": Suite("a plan before a fit", planning_rows, SLOWER),
     "table": Suite("a table on disk", table_rows, SLOWER),
     "files": Suite("files larger than memory", files_rows, SLOWER),
-    "sites": Suite("several sites", sites_rows, SLOWER),
     "engines": Suite("engines, a round", engines_rows, SLOWER, by_name_only=True),
+    "sites": Suite("several sites", sites_rows, SLOWER),
     "peers": Suite("fits beside other libraries", bench_peers.rows, SLOWER, by_name_only=True),
 }
 

@@ -668,7 +668,7 @@ class ArraySource:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _ByRows:
+class ByRows:
     """A task in which persons count by their rows, up to so many."""
 
     task: Task
@@ -721,7 +721,7 @@ class RowsCounted:
 
     def total(self, task: Task) -> IntArray:
         """The exact sum of the task over all partitions."""
-        return self._source.total(_ByRows(task, self._most))
+        return self._source.total(ByRows(task, self._most))
 
     def divide(self, first: BoolArray) -> tuple[RowsCounted, RowsCounted]:
         """The records in two: those of the slots that are true in ``first``, and the others."""

@@ -680,6 +680,7 @@ class ByRows:
         return self.task.columns
 
     def __call__(self, block: Block) -> IntArray:
+        """The sums of the task over a block."""
         return self.task(block.counting_rows(self.most))
 
 

@@ -26,6 +26,7 @@ from taciturn import (
     KendallSelector,
     SparseClassifier,
     SparseRegressor,
+    SparseSurvival,
     private_cross_val_score,
     private_score,
 )
@@ -188,6 +189,16 @@ def test_classes_that_need_more_than_sums_name_those_that_do_not():
             private_cross_val_score(SparseRegressor(), table, None, epsilon=1.0)
         # Bounds alone are looked at.
         assert BoundedScaler(lower=-1, upper=1).fit(table).n_features_in_ == X.shape[1]
+
+
+def test_what_the_plan_does_not_list_is_refused_before_anything_is_asked_or_paid():
+    model, X, y = case("two-phase")
+    with opened(X, y, methods=["CorrelationSelector", "PrivateScaler"]) as table:
+        for use in (model.fit, SparseSurvival(cuts=(1.0, 2.0)).fit, partial(private_score, model, metric="all")):
+            model.fit(X, y)
+            with pytest.raises(DataError, match="plan of the sites lists, .* use CorrelationSelector, PrivateScaler, or"):
+                use(table)
+        assert table.session.n_requests == 0
 
 
 @pytest.mark.parametrize("name", ["two-phase, labels from y", "correlations"])

@@ -854,8 +854,11 @@ class OpenTable(ABC):
             if given is not None:
                 raise DataError(f"{name}: expected None beside a table that has its own, got something; leave it out.")
 
-    def check_relation(self, relation: str) -> None:  # noqa: B027 - most tables allow all of them
-        """Raise where a neighbouring relation protects what is public of this table."""
+    def check_method(self, names: Sequence[str], relation: str) -> None:  # noqa: B027 - most tables allow all of them
+        """Raise where this table is not for a method, by its own name and those of what it derives from.
+
+        Raise, too, where a neighbouring relation protects what is public of this table.
+        """
 
     def name_features(self, estimator: Any) -> None:
         """Set what an estimator learns of the columns."""

@@ -542,8 +542,16 @@ class SitesTable(OpenTable):
         """The public numbers of rows of the sites."""
         return self.plan.lengths
 
-    def check_relation(self, relation: str) -> None:
-        """Raise for add-remove, which protects the numbers of rows that the plan states."""
+    def check_method(self, names: Sequence[str], relation: str) -> None:
+        """Raise for a method that the plan does not list, since its sites would refuse when all is reserved.
+
+        Raise, too, for add-remove, which protects the numbers of rows that the plan states.
+        """
+        if set(names).isdisjoint(self.plan.methods):
+            raise DataError(
+                f"X: expected a method that the plan of the sites lists, got {names[0]}; use "
+                f"{', '.join(self.plan.methods)}, or agree on a new plan."
+            )
         if relation == "add-remove":
             raise ParameterError(
                 "relation",

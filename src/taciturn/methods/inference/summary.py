@@ -614,7 +614,8 @@ class CoefficientSummary:
         left = max(map(len, [*names, ""])) + 1
         lines = [" " * left + "".join(f"{head:>{widths[head]}}" for head in widths)]
         for i, name in enumerate(names):
-            lines.append(f"{name:<{left}}" + "".join(f"{cells[head][i]:>{widths[head]}}" for head in widths))
+            line = f"{name:<{left}}" + "".join(f"{cells[head][i]:>{widths[head]}}" for head in widths)
+            lines.append(line.rstrip())
         return lines
 
     @property

@@ -340,6 +340,15 @@ class Tree(HTMLParser):
         self.open[-1].text += data
 
 
+def tables(root, start):
+    """The tables of a page, its sheet to sign aside, whose captions begin like this."""
+    signed = [
+        table for part in root.find("section") if part.attributes["class"] == "sheet" for table in part.find("table")
+    ]
+    found = [table for table in root.find("table") if table.children[0].words().startswith(start)]
+    return [table for table in found if table not in signed]
+
+
 def drawings(root, kind="wide"):
     """Charts that fill the page in a wide window, or in a narrow one."""
     return [svg for svg in root.find("svg") if svg.attributes.get("class") == kind]

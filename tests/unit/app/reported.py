@@ -341,12 +341,10 @@ class Tree(HTMLParser):
 
 
 def tables(root, start):
-    """The tables of a page, its sheet to sign aside, whose captions begin like this."""
-    signed = [
-        table for part in root.find("section") if part.attributes["class"] == "sheet" for table in part.find("table")
-    ]
-    found = [table for table in root.find("table") if table.children[0].words().startswith(start)]
-    return [table for table in found if table not in signed]
+    """Tables whose captions start so, without those of the page to sign."""
+    signed = [each for part in root.find("section") if part.attributes["class"] == "sheet" for each in part.walk()]
+    found = [table for table in root.find("table") if table not in signed]
+    return [table for table in found if table.children[0].words().startswith(start)]
 
 
 def drawings(root, kind="wide"):

@@ -174,7 +174,7 @@ def _ways(model: SparseModel, facts: PublicFacts) -> str:
     classes = {} if facts.labels is None else {"classes": tuple(facts.labels.tolist())}
     own = type(model)(**model.get_params(deep=False) | classes | {"account": None, "random_state": None})
     fixed = None if facts.columns is None else list(facts.columns)
-    population = stated_population(own, None, facts.n_features, None, None, None, None)
+    population = stated_population(own, None, facts.n_features, None, None, None, {})
     trials = Trials.of(own, population, facts.n_records, 1, columns=fixed, groups=None, select="columns")
     wish = Wish("intervals", n_trials=_QUICK)
     if wish.met(trials):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.validation import BoolArray, FloatArray, check_integer
 from taciturn.methods.forecast.advice import advise
 from taciturn.methods.forecast.population import Population
-from taciturn.methods.forecast.run import Band, ErrorTrial, PredictionTrial, Trials
+from taciturn.methods.forecast.run import TEST_SHARE, Band, ErrorTrial, PredictionTrial, Trials
 from taciturn.methods.forecast.statements import assumptions_of, rows_like, stated_population
 from taciturn.methods.scaling.estimator import BoundedScaler
 from taciturn.methods.sparse.estimator import SparseClassifier, SparseModel, SparseRegressor
@@ -73,7 +74,8 @@ def forecast(
     target : mapping, default=None
         ``mean`` and ``spread`` of a target of numbers, or ``share`` of the second of two classes, ``shares`` of more.
     correlation : mapping of pairs of str to float, default=None
-        Rank correlations of columns: ``{("age", "bmi"): 0.3}``.
+        Rank correlations of columns: ``{("age", "bmi"): 0.3}``. Other pairs have none, ``{}`` states that no pair has.
+        None: every trial has others, such as tables have, so that bands are wide.
     simulate : int, default=0
         Tables of ``n`` rows on which the model is fitted and tested: its error, share of true columns and calibration.
     progress : callable, default=None
@@ -298,7 +300,8 @@ class Forecast:
 
     def prediction(self, name: str) -> Band:
         """The band of a measure of simulated fits: "score", "error", "calibration" or "found"."""
-        return Band.of([getattr(each, name) for each in self.predictions])
+        share = TEST_SHARE if math.isfinite(self.trials.population.most_rows) else 0.0
+        return Band.of([getattr(each, name) for each in self.predictions], drawn_share=share)
 
     # ---- words and tables
 

@@ -32,6 +32,8 @@ _LEAST_ERROR = 0.02
 # The variance of a standard logistic variable.
 _LOGISTIC = math.pi**2 / 3.0
 _SOLVING_STEPS, _SOLVED = 60, 1e-3
+# Of tables without stated correlations: columns for each factor, and how many doublings strengths differ by.
+_COLUMNS_PER_FACTOR, _STRENGTHS = 3, 2.0
 _YEAR = 365.2425
 _TWO = 2
 
@@ -247,8 +249,9 @@ class StatedPopulation:
     effects : mapping of str to float or float, default=None
         Coefficients by the name of a column or feature, per unit of the column; or the share of the target's variance
         that columns explain together, of which the first ones explain equal parts. None: a usual share.
-    correlation : mapping of pairs of str to float, default={}
-        Rank correlations of columns, as those of a normal copula.
+    correlation : mapping of pairs of str to float, default=None
+        Rank correlations of columns, as those of a normal copula; other pairs have none. None: nothing is known of
+        them, and every table that is drawn has others.
     """
 
     columns: tuple[ColumnFacts, ...]
@@ -256,7 +259,7 @@ class StatedPopulation:
     scaled: bool
     bounds: TableBounds | None = None
     effects: Mapping[str, float] | float | None = None
-    correlation: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    correlation: Mapping[tuple[str, str], float] | None = None
 
     most_rows = math.inf
 
@@ -312,8 +315,9 @@ class StatedPopulation:
 
     def _features(self, n_rows: int, random: np.random.Generator) -> FloatArray:
         ranks = random.standard_normal((n_rows, len(self.columns)))
-        if self._mixing is not None:
-            ranks = ranks @ self._mixing.T
+        mixing = _usual_mixing(len(self.columns), random) if self.correlation is None else self._mixing
+        if mixing is not None:
+            ranks = ranks @ mixing.T
         ranks = ndtr(ranks)
         cells: list[AnyArray] = []
         grid = (np.arange(_NODES) + 0.5) / _NODES
@@ -352,6 +356,22 @@ class StatedPopulation:
         found[kept] = np.sqrt(variance / max(kept.size, 1)) / spreads[kept]
         found[kept[1::2]] *= -1.0
         return found
+
+
+def _usual_mixing(n_columns: int, random: np.random.Generator) -> FloatArray:
+    """A root of the correlation matrix of a table about which nothing is known: another one for each table.
+
+    Columns share a third as many factors, which explain a part of each column's variance: next to nothing in some
+    tables, nearly everything in others.
+    """
+    strength = 2.0 ** random.uniform(-_STRENGTHS, _STRENGTHS)
+    explained = random.random((n_columns, 1)) ** (1.0 / strength)
+    loadings = random.standard_normal((n_columns, max(n_columns // _COLUMNS_PER_FACTOR, 1)))
+    loadings *= np.sqrt(explained / np.square(loadings).sum(axis=1, keepdims=True))
+    matrix = loadings @ loadings.T
+    np.fill_diagonal(matrix, 1.0)
+    found: FloatArray = np.linalg.cholesky(matrix)
+    return found
 
 
 def place_of(name: str, names: Sequence[str]) -> int:

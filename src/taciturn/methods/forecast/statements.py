@@ -76,12 +76,15 @@ def stated_population(
     effects = expected.get("effects", expected.get("explained")) if effects is None else effects
     if isinstance(effects, float | int):
         effects = check_real(0.0, 1.0, closed="left", effects=effects)
-    pairs = {(first, second): float(value) for first, second, value in expected.get("correlation", ())}
+    pairs = None
+    if correlation is not None or "correlation" in expected:
+        pairs = {(first, second): float(value) for first, second, value in expected.get("correlation", ())}
+        pairs |= correlation or {}
     beyond = any(max(abs(column.lower), abs(column.upper)) > model._x_bound * (1.0 + 1e-12) for column in columns)
     found = StatedPopulation(
         columns, facts, scaler is not None or beyond,
         None if table is None else replace(table, order=tuple(column.name for column in columns)),
-        effects, pairs | dict(correlation or {}),
+        effects, pairs,
     )  # fmt: skip
     # Names are checked here, not when rows are drawn.
     _ = found.coefficients
@@ -252,6 +255,6 @@ def assumptions_of(population: StatedPopulation) -> tuple[str, ...]:
             f"the first {min(USUAL_EFFECTS, len(population.names))} columns explain {USUAL_SHARE:.0%} of the target's "
             "variance in equal parts: state effects"
         )
-    if not population.correlation and len(population.columns) > 1:
-        found.append("columns are not correlated: state correlations, as they widen intervals")
+    if population.correlation is None and len(population.columns) > 1:
+        found.append("columns are correlated somehow, in each trial otherwise: state correlations")
     return tuple(found)

@@ -39,7 +39,7 @@ GRID = [
 
 
 def measure(config: Config) -> Mapping[str, float]:
-    """The error on test records: wrong labels, one less the AUC of a rare class, or a mean squared error by variance."""
+    """The error on test records: wrong labels, 1 - AUC of a rare class, or a mean squared error over the variance."""
     data_set = SETS[config.data_set]
     problem = draw(data_set, config.seed, ROWS, None)
     labelled = data_set.task == "classification"
@@ -92,11 +92,11 @@ def report(frame: Any) -> str:
     return f"""# What is a counted search worth?
 
 `python -m taciturn_research.benchmarks.study_search`: errors on test records, {frame["seed"].nunique()} seeds, at most
-{ROWS:,} training records, delta = 1e-06. Errors are shares of wrong labels, 1 - AUC of the rare class, and squared errors
-over the variance of the target. The search draws `n_nonzero` from {", ".join(map(repr, SIZES))}, {MEAN_TRIALS:g} trials on
-average, and scores on a quarter of the records. The best setting is the one of the same four with the smallest mean error
-on the test records, which nobody could choose without paying. Both are shown as differences from the automatic settings,
-with their standard error over seeds: positive ones are losses.
+{ROWS:,} training records, delta = 1e-06. Errors are shares of wrong labels, 1 - AUC of the rare class, and squared
+errors over the variance of the target. The search draws `n_nonzero` from {", ".join(map(repr, SIZES))},
+{MEAN_TRIALS:g} trials on average, and scores on a quarter of the records. The best setting is the one of the same four
+with the smallest mean error on the test records, which nobody could choose without paying. Both are shown as
+differences from the automatic settings, with their standard error over seeds: positive ones are losses.
 
 Of {len(rows)} cells, beyond two standard errors:
 

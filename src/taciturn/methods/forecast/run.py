@@ -176,7 +176,10 @@ class Trials:
             groups = self._groups(plan, facts)
             found = [self._group(plan, source, columns, Stream.of(seed)) for columns in groups]
         spreads = X.std(axis=0)
-        collinear = _collinear(X[:, groups[0]], groups[0], self.n_features, intercept=bool(model.fit_intercept))
+        intercept = bool(model.fit_intercept)
+        collinear = np.zeros(self.n_features, dtype=bool)
+        for columns in groups:
+            collinear |= _collinear(X[:, columns], columns, self.n_features, intercept=intercept)
         return ErrorTrial.merge([each for each, _ in found], found[0][1], spreads, collinear, complete=not plan.split)
 
     def _group(
@@ -391,3 +394,7 @@ class Band:
         wider = (1.0 + drawn_share) / (1.0 - drawn_share) + 1.0 / known.size
         reach = quantile * float(known.std(ddof=1)) * math.sqrt(wider)
         return cls(middle, middle - reach, middle + reach)
+
+    def within(self, least: float, most: float) -> Band:
+        """The same band, of a measure that has limits."""
+        return replace(self, low=max(self.low, least), high=min(self.high, most))

@@ -182,13 +182,45 @@ def test_neither_logs_nor_warnings_reveal_the_number_of_trials(caplog, recwarn, 
     assert len(numbers()) > 2
 
 
+ALL_THAT_IS_SHOWN = {
+    "best_estimator_", "best_params_", "best_score_", "best_score_std_", "certificate_", "n_features_in_",
+}  # fmt: skip
+
+
+def shows_the_best_alone(kind):
+    """Whether searches of a class keep what is paid for, and the same amount of it whatever the number of trials."""
+    sizes, names = set(), set()
+    for seed in range(6):
+        plain = small(mean_trials=8.0, random_state=seed)
+        search = kind(**plain.get_params(deep=False)).fit(*table())
+        parameters = set(plain.get_params(deep=False))
+        names |= set(vars(search)) - parameters - ALL_THAT_IS_SHOWN
+        sizes.add(tuple(len(value) for _, value in sorted(vars(search).items()) if isinstance(value, list)))
+    return not names and len(sizes) == 1
+
+
+class AllScores(PrivateRandomizedSearch):
+    """As other searches have it: the score of every trial is shown."""
+
+    def _try(self, *given):
+        trial = super()._try(*given)
+        self.cv_results_ = [*getattr(self, "cv_results_", []), trial.score]
+        return trial
+
+
+class LastModel(PrivateRandomizedSearch):
+    """The model of the last trial is left behind."""
+
+    def _try(self, *given):
+        trial = super()._try(*given)
+        self._last = trial.model
+        return trial
+
+
 def test_nothing_of_the_other_trials_is_kept():
-    search = small(mean_trials=8.0).fit(*table())
-    fitted = {name for name in vars(search) if name.endswith("_") and not name.endswith("__")}
-    assert fitted == {
-        *("best_estimator_", "best_params_", "best_score_", "best_score_std_", "certificate_", "n_features_in_"),
-    }
-    assert not hasattr(search, "cv_results_")
+    assert shows_the_best_alone(PrivateRandomizedSearch)
+    assert not shows_the_best_alone(AllScores)
+    assert not shows_the_best_alone(LastModel)
 
 
 def test_the_best_noisy_score_wins_and_the_first_of_equal_ones():

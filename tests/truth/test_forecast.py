@@ -81,7 +81,7 @@ def stated(case):
 def forecast_of(case, epsilon, n=N, **changes):
     effects = {name: slope * CASES[case][3] for name, slope in EFFECTS.items()}
     return forecast(model_of(case, epsilon=epsilon, **changes), n=n, bounds=COLUMNS, effects=effects,
-                    target=stated(case))  # fmt: skip
+                    target=stated(case), correlation={})  # fmt: skip
 
 
 def obtained(case, epsilon, n=N, fits=4, **changes):
@@ -168,7 +168,75 @@ def test_an_account_is_neither_opened_nor_charged(tmp_path):
     assert model.account == missing
 
 
+def related(n, rng):
+    """Columns with a common cause, which nobody stated."""
+    common = rng.standard_normal((n, 1))
+    X = np.clip(0.25 * common + 0.15 * rng.standard_normal((n, 4)), -1.0, 1.0)
+    return X, X @ SLOPES + 0.2 * rng.standard_normal(n)
+
+
+def test_bands_hold_correlations_that_nobody_stated_and_those_of_independent_columns_do_not():
+    X, y = related(N, np.random.default_rng(0))
+    bounds = {f"x{j}": {"lower": -1.0, "upper": 1.0, "mean": 0.0, "spread": 0.29} for j in range(4)}
+    model = model_of("squared", epsilon=1.0)
+    target = {"mean": 0.0, "spread": float(y.std())}
+    errors = model_of("squared", epsilon=1.0, random_state=0).fit(X, y).coef_std_error_
+
+    def holds(found):
+        return sum(band.low <= error <= band.high for band, error in zip(found.bands, errors, strict=True))
+
+    unknown = forecast(model, n=N, bounds=bounds, target=target)
+    assert holds(unknown) == 4
+    assert any("correlations" in each for each in unknown.assumptions)
+    effects = dict(zip(bounds, SLOPES.tolist(), strict=True))
+    none = forecast(model, n=N, bounds=bounds, target=target, correlation={}, effects=effects)
+    assert holds(none) == 0
+    pairs = {(f"x{i}", f"x{j}"): 0.72 for i in range(4) for j in range(i)}
+    stated = forecast(model, n=N, bounds=bounds, target=target, correlation=pairs, effects=effects)
+    assert agrees(stated.std_errors, errors)
+    assert not stated.assumptions
+
+
+def test_spreads_that_were_rounded_are_those_of_two_values():
+    bounds = {"female": {"lower": 0, "upper": 1, "mean": 0.4787, "spread": 0.5}}
+    model = SparseRegressor(epsilon=1.0, x_bound=1.0, y_bounds=(-1, 1), n_nonzero="all")
+    X, _ = forecast(model, n=4000, bounds=bounds).trials.population.draw(2000, np.random.default_rng(0))
+    assert ((X < 0.01) | (X > 0.99)).mean() > 0.99
+
+
+def test_scores_have_no_bands_beyond_what_they_can_be():
+    found = forecast(model_of("labels", epsilon=0.5), n=2000, bounds=COLUMNS, simulate=3)
+    for name in ("score", "error", "found"):
+        band = found.prediction(name)
+        assert 0.0 <= band.low <= band.value <= band.high <= 1.0
+
+
 # ------------------------------------------------------------------ whether there are intervals, and advice
+
+
+def test_all_levels_of_a_category_are_determined_by_no_budget_whichever_columns_a_model_chooses(tmp_path):
+    levels = ["north", "south", "east", "west"]
+    numbers = "".join(f'[columns.{name}]\ntype = "number"\nlower = 0\nupper = 1\n' for name in "abcde")
+    region = f'[columns.region]\ntype = "category"\ncategories = {levels}\n'
+    target = '[target]\nname = "y"\nlower = -1\nupper = 1\n'
+    (tmp_path / "bounds.toml").write_text(target + numbers + region)
+    model = SparseRegressor(epsilon=1.0, x_bound=1.0, y_bounds=(-1, 1), n_nonzero=5)
+    found = forecast(model, n=20_000, bounds=tmp_path / "bounds.toml")
+    unknown = [name for name, known in zip(found.feature_names, found.determined, strict=True) if not known]
+    assert unknown == [f"region={level}" for level in levels]
+    assert found.interval_probability > 0.9
+    assert "region" not in found.feature_names[found.weakest]
+
+
+@pytest.mark.parametrize("n", [700, 1500])
+def test_advice_never_proposes_less_than_there_is(n):
+    found = forecast(SparseClassifier(epsilon=1.0, x_bound=1.0, n_nonzero=3), n=n, n_features=8)
+    assert found.interval_probability < 0.9
+    larger = [re.search(r"epsilon ([\d.]+) in place of 1", each) for each in found.advice]
+    more = [re.search(r"([\d,]+) records in place of", each) for each in found.advice]
+    assert any(larger)
+    assert all(float(each[1]) > 1.0 for each in larger if each)
+    assert all(int(each[1].replace(",", "")) > n for each in more if each)
 
 
 def test_the_probability_of_intervals_is_that_of_fits():

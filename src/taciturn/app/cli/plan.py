@@ -32,7 +32,7 @@ _EPSILONS = "0.5,1,2,4"
 _MOST_EPSILONS = 12
 _TWO = 2
 # Of one screen.
-_MOST_ROWS, _MOST_SENTENCES = 8, 3
+_MOST_ROWS = 6
 
 
 def plan(
@@ -240,7 +240,7 @@ def _print_plan(found: PlanFile, base: Forecast) -> None:
     for sentence in (*found.wishes, *found.advice):
         print_sentence(f"{sentence[:1].upper()}{sentence[1:]}.")
     if found.assumptions:
-        print_sentence(f"Assumed: {'; '.join(found.assumptions[:_MOST_SENTENCES])}.")
+        print_sentence(f"Assumed: {'; '.join(found.assumptions)}.")
 
 
 def _weakest_first(base: Forecast) -> Sequence[int]:

@@ -8,13 +8,15 @@ from typing import Any
 
 from taciturn.app.plan_file import MEASURES, PlanFile, PlannedFit
 from taciturn.app.report.page import render
-from taciturn.charts import Drawing, Layout, Markup, element, format_number, in_both_widths
+from taciturn.charts import Drawing, Layout, Markup, element, format_number, in_both_widths, round_ticks
 
 _WIDE = Layout(640.0, 64.0, 20.0, 22.0)
 _NARROW = Layout(320.0, 52.0, 12.0, 22.0, ticks=3)
 _TOP, _HIGH, _BELOW = 16.0, 200.0, 44.0
 _MOST_CHARTS = 4
-_LINES = 4
+_LINES = 5
+# Numbers in between are shown without an exponent.
+_SMALLEST, _LARGEST = 1e-4, 1e3
 
 Points = Sequence[tuple[float, tuple[float, float, float]]]
 """Epsilons with a value and the ends of its band."""
@@ -25,6 +27,7 @@ def band_chart(points: Points, title: str) -> Drawing:
     known = [(epsilon, band) for epsilon, band in points if math.isfinite(band[0])]
     ends = [end for _, band in known for end in band if math.isfinite(end)]
     low, high = min(0.0, *ends), max(ends)
+    high = high if high > low else low + 1.0
     first, last = (math.log(known[place][0]) for place in (0, -1))
 
     def draw(layout: Layout) -> Drawing:
@@ -35,15 +38,14 @@ def band_chart(points: Points, title: str) -> Drawing:
             return layout.left + share * layout.span
 
         def height(value: float) -> float:
-            return bottom - _HIGH * (value - low) / ((high - low) or 1.0)
+            return bottom - _HIGH * (value - low) / (high - low)
 
         shapes = []
-        for step in range(_LINES + 1):
-            value = low + (high - low) * step / _LINES
+        for value in round_ticks(low, high, most=_LINES):
             y = height(value)
             right = layout.width - layout.right
-            shapes.append(element("line", x1=layout.left, x2=right, y1=y, y2=y, class_="grid" if step else "axis"))
-            shapes.append(element("text", f"{value:.2g}", x=layout.left - 7.0, y=y + 4.0, class_="small number"))
+            shapes.append(element("line", x1=layout.left, x2=right, y1=y, y2=y, class_="grid" if value else "axis"))
+            shapes.append(element("text", f"{value:g}", x=layout.left - 7.0, y=y + 4.0, class_="small number"))
         for epsilon, _ in known:
             x = across(epsilon)
             shapes.append(element("line", x1=x, x2=x, y1=_TOP, y2=bottom, class_="grid"))
@@ -71,10 +73,20 @@ def _path(corners: Sequence[tuple[float, float]]) -> str:
 
 
 def _range(band: tuple[float, float, float]) -> str:
-    value, low, high = band
-    if not math.isfinite(low):
-        return format_number(value)
-    return f"{format_number(value)} ({format_number(low)} to {format_number(high)})"
+    shown = _ends(band)
+    return f"{_shown(band[0])} ({shown})" if shown else _shown(band[0])
+
+
+def _ends(band: tuple[float, float, float]) -> str:
+    _, low, high = band
+    return f"{_shown(low)} to {_shown(high)}" if math.isfinite(low) and math.isfinite(high) else ""
+
+
+def _shown(value: float) -> str:
+    """Three digits, which is more than a forecast knows."""
+    if not math.isfinite(value):
+        return "none"
+    return f"{value:.3g}" if _SMALLEST <= abs(value) < _LARGEST else format_number(value)
 
 
 def plan_page(plan: PlanFile) -> str:
@@ -90,18 +102,13 @@ def plan_page(plan: PlanFile) -> str:
 
 
 def _fit(fit: PlannedFit, score: str) -> dict[str, Any]:
-    def cell(value: float) -> str:
-        return format_number(value) if math.isfinite(value) else "none"
-
     names = MEASURES | {"score": score}
     rows = []
     for each in fit.features:
         numbers = (each.std_error, each.sampling, each.privacy)
-        width, low, high = each.width
-        band = f"{cell(low)} to {cell(high)}" if math.isfinite(low) else ""
         rows.append(
-            (each.name, f"{each.change:g}", *map(cell, numbers), cell(width), band, cell(each.smallest_effect),
-             f"{each.interval_probability:.0%}")
+            (each.name, f"{each.change:g}", *map(_shown, numbers), _shown(each.width[0]), _ends(each.width),
+             _shown(each.smallest_effect), f"{each.interval_probability:.0%}")
         )  # fmt: skip
     return {
         "epsilon": fit.epsilon,
@@ -109,10 +116,7 @@ def _fit(fit: PlannedFit, score: str) -> dict[str, Any]:
         "likely": f"{fit.interval_probability:.0%}",
         "sentence": f"{fit.interval_probability:.0%} of the coefficients that a table determines get an interval.",
         "rows": rows,
-        "measures": [
-            (names[name], format_number(band[0]), f"{format_number(band[1])} to {format_number(band[2])}")
-            for name, band in fit.measures.items()
-        ],
+        "measures": [(names[name], _shown(band[0]), _ends(band)) for name, band in fit.measures.items()],
     }
 
 

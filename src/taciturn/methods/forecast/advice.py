@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import BoolArray
 from taciturn.methods.base import PublicFacts
-from taciturn.methods.forecast.population import ColumnFacts, StatedPopulation
+from taciturn.methods.forecast.population import USUAL_SHARE, ColumnFacts, StatedPopulation
 from taciturn.methods.forecast.run import ErrorTrial, Trials
 from taciturn.methods.forecast.statements import stated_population
 from taciturn.methods.sparse.estimator import SparseModel
@@ -65,8 +65,8 @@ def tried(trials: Trials, n_trials: int) -> tuple[ErrorTrial, ...]:
         return ()
 
 
-def _each(trials: Trials, n_trials: int) -> Iterator[ErrorTrial]:
-    inferring = trials.but(inference=True, n_groups=1)
+def _each(trials: Trials, n_trials: int, n_groups: int | None = 1) -> Iterator[ErrorTrial]:
+    inferring = trials.but(inference=True, n_groups=n_groups)
     for seed in range(n_trials):
         yield inferring.estimate(seed)
 
@@ -89,9 +89,9 @@ class Wish:
         """Whether typical trials reach it; for intervals all of them."""
         try:
             if self.kind == "intervals":
-                return all(
-                    np.isfinite(each.std_error[:, each.wanted]).all() for each in _each(trials, self.n_trials or _SURE)
-                )
+                # Of all the columns that a model may choose, as a forecast has them.
+                found = _each(trials, self.n_trials or _SURE, None)
+                return all(np.isfinite(each.std_error[:, each.wanted]).all() for each in found)
             reached = [self._reached(each) for each in _each(trials, self.n_trials or _QUICK)]
         except ParameterError:
             return False
@@ -174,7 +174,7 @@ def _ways(model: SparseModel, facts: PublicFacts) -> str:
     classes = {} if facts.labels is None else {"classes": tuple(facts.labels.tolist())}
     own = type(model)(**model.get_params(deep=False) | classes | {"account": None, "random_state": None})
     fixed = None if facts.columns is None else list(facts.columns)
-    population = stated_population(own, None, facts.n_features, None, None, None, None)
+    population = stated_population(own, None, facts.n_features, None, USUAL_SHARE, None, {})
     trials = Trials.of(own, population, facts.n_records, 1, columns=fixed, groups=None, select="columns")
     wish = Wish("intervals", n_trials=_QUICK)
     if wish.met(trials):
@@ -205,7 +205,7 @@ def advise(forecast: Forecasting) -> tuple[str, ...]:
         return ("no coefficient is determined by a table like this: drop columns that others determine",)
     name = forecast.feature_names[weakest]
     if forecast.interval_probability < _LIKELY:
-        return tuple(_ways_to_intervals(forecast, name))
+        return tuple(_ways_to_intervals(forecast, weakest, name))
     before = _error(tried(trials, _QUICK), weakest) / trials.population.units[weakest]
     found = []
     for change in _changes(forecast, weakest):
@@ -213,29 +213,26 @@ def advise(forecast: Forecasting) -> tuple[str, ...]:
         ratio = after / before
         if ratio <= _WORTH:
             found.append((ratio, change.words))
-    own = [f"{words} {_in_words(ratio)}" for ratio, words in sorted(found)[:_MOST_TOLD]]
-    return tuple(each.format(name=f"the standard error of {name}") for each in own) or (
-        f"every column gets an interval; {name} has the widest, and no single change would narrow it much",
-    )
+    return tuple(
+        f"the standard error of {name} {_in_words(ratio)} with {words}" for ratio, words in sorted(found)[:_MOST_TOLD]
+    ) or (f"every column gets an interval; that of {name} is the widest, and no single change would narrow it much",)
 
 
-def _ways_to_intervals(forecast: Forecasting, name: str) -> Iterator[str]:
+def _ways_to_intervals(forecast: Forecasting, weakest: int, name: str) -> Iterator[str]:
     """What would give every determined coefficient an interval: each way was tried."""
     trials, wish = forecast.trials, Wish("intervals")
-    before = f"{name} is the weakest column"
-    count = 0
-    for change in _changes(forecast, forecast.weakest or 0, free=True):
-        if count < 1 and wish.met(change.trials):
-            count += 1
-            yield f"{before}: {change.words.format(name=name).removesuffix(' lowers')} would give intervals"
-    epsilon = smallest_epsilon(trials, wish)
+    epsilon, n = smallest_epsilon(trials, wish), smallest_n(trials, wish)
+    ways = [each.words for each in _changes(forecast, weakest, free=True) if wish.met(each.trials)][:1]
+    # A budget that does in most trials is at the border: a little more of it does.
     if epsilon is not None:
-        yield f"{before}: epsilon {round_up(_ROOM * epsilon):g} in place of {trials.model.epsilon:g} gives intervals"
-    n = smallest_n(trials, wish)
+        own = float(trials.model.epsilon)
+        ways.append(f"epsilon {round_up(_ROOM * max(epsilon, own)):g} in place of {own:g}")
     if n is not None:
-        yield f"{before}: {round_up(_ROOM * n):,.0f} records in place of {trials.n:,} give intervals"
-    if count == 0 and epsilon is None and n is None:
-        yield f"{before}: no epsilon up to {_LARGEST_EPSILON:g} gives it an interval; drop it, or narrow its bounds"
+        ways.append(f"{round_up(_ROOM * max(n, trials.n)):,.0f} records in place of {trials.n:,}")
+    for words in ways:
+        yield f"every column, the weakest being {name}, gets an interval with {words}"
+    if not ways:
+        yield f"no epsilon up to {_LARGEST_EPSILON:g} gives {name} an interval: drop it, or narrow its bounds"
 
 
 def _error(errors: Sequence[ErrorTrial], feature: int) -> float:
@@ -248,9 +245,7 @@ def _error(errors: Sequence[ErrorTrial], feature: int) -> float:
 
 def _in_words(ratio: float) -> str:
     """What happens to a standard error."""
-    if 0.45 <= ratio <= 0.55:
-        return "halves {name}"
-    return f"lowers {{name}} by {1.0 - ratio:.0%}"
+    return "halves" if 0.45 <= ratio <= 0.55 else f"falls by {1.0 - ratio:.0%}"
 
 
 def _changes(forecast: Forecasting, weakest: int, *, free: bool = False) -> Iterator[_Change]:
@@ -261,7 +256,7 @@ def _changes(forecast: Forecasting, weakest: int, *, free: bool = False) -> Iter
     chosen = trials.chosen_columns()
     if chosen is not None:
         kept = sorted({*chosen[: len(chosen) - 1], weakest}) if weakest not in chosen else sorted(chosen)
-        words = f"fixing {len(kept)} columns beforehand, so that no half of the records has to choose them,"
+        words = f"{len(kept)} columns fixed beforehand, so that no half of the records has to choose them"
         yield _Change(words, trials.but(columns=kept), weakest, units[weakest])
         if len(kept) >= 2 * _FEWEST:
             yield _Change(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtri
+from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import BoolArray, FloatArray, check_integer
 from taciturn.methods.forecast.advice import advise
 from taciturn.methods.forecast.population import Population
-from taciturn.methods.forecast.run import Band, ErrorTrial, PredictionTrial, Trials
+from taciturn.methods.forecast.run import TEST_SHARE, Band, ErrorTrial, PredictionTrial, Trials
 from taciturn.methods.forecast.statements import assumptions_of, rows_like, stated_population
 from taciturn.methods.scaling.estimator import BoundedScaler
 from taciturn.methods.sparse.estimator import SparseClassifier, SparseModel, SparseRegressor
@@ -28,7 +30,6 @@ POWER = 0.8
 """Probability with which the smallest detectable effect is found significant."""
 
 _TRIALS, _TRIALS_OF_MANY, _MANY = 10, 6, 60
-_HALF = 0.5
 
 
 def forecast(
@@ -67,13 +68,15 @@ def forecast(
         the same. Columns beyond ``x_bound`` are scaled by their bounds, as a BoundedScaler does.
     effects : mapping of str to float or float, default=None
         Coefficients by column, per unit of the column: differences, log-odds or logarithms of ratios. A number is the
-        share of the target's variance that columns explain together. None: a quarter, by the first five.
+        share of the target's variance that columns explain together, the first five of them. None: every trial has
+        another share.
     like : tuple of (X, y), default=None
         A public table that is like the private one, in place of ``bounds``.
     target : mapping, default=None
         ``mean`` and ``spread`` of a target of numbers, or ``share`` of the second of two classes, ``shares`` of more.
     correlation : mapping of pairs of str to float, default=None
-        Rank correlations of columns: ``{("age", "bmi"): 0.3}``.
+        Rank correlations of columns: ``{("age", "bmi"): 0.3}``. Other pairs have none, ``{}`` states that no pair has.
+        None: every trial has others, such as tables have, so that bands are wide.
     simulate : int, default=0
         Tables of ``n`` rows on which the model is fitted and tested: its error, share of true columns and calibration.
     progress : callable, default=None
@@ -217,11 +220,9 @@ class Forecast:
 
     @staticmethod
     def _typical(values: FloatArray) -> FloatArray:
-        """Medians over trials where at least half of them have a value."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            medians: FloatArray = np.nanmedian(values, axis=0)
-        return np.where(np.isfinite(values).mean(axis=0) >= _HALF, medians, np.nan)
+        """Medians over trials, of which those without a value have the largest; NaN where half of them have none."""
+        medians: FloatArray = np.median(np.where(np.isfinite(values), values, np.inf), axis=0)
+        return np.where(np.isfinite(medians), medians, np.nan)
 
     @property
     def worst_std_errors(self) -> FloatArray:
@@ -298,7 +299,16 @@ class Forecast:
 
     def prediction(self, name: str) -> Band:
         """The band of a measure of simulated fits: "score", "error", "calibration" or "found"."""
-        return Band.of([getattr(each, name) for each in self.predictions])
+        share = TEST_SHARE if math.isfinite(self.trials.population.most_rows) else 0.0
+        band = Band.of([getattr(each, name) for each in self.predictions], drawn_share=share)
+        return band.within(*self._limits(name))
+
+    def _limits(self, name: str) -> tuple[float, float]:
+        """The smallest and the largest value that a measure can have."""
+        labels = is_classifier(self.trials.model)
+        if name == "found" or (labels and name in ("score", "error")):
+            return 0.0, 1.0
+        return {"score": (-math.inf, 1.0), "error": (0.0, math.inf)}.get(name, (-math.inf, math.inf))
 
     # ---- words and tables
 

@@ -25,6 +25,10 @@ from taciturn.tables.columns import Column, closest_name, did_you_mean
 _NODES = 513
 # Without a statement the target's deviation is this part of its range, and columns explain this share of its variance.
 USUAL_SPREAD, USUAL_SHARE = 1.0 / 6.0, 0.25
+# Without stated effects, every table that is drawn has another share, from none up to this one.
+_LARGEST_SHARE = 0.7
+# The largest spread of what is drawn, and the largest stated one, as statements are rounded.
+_WIDEST, _ROUNDED = 0.999, 1.05
 # Columns that have an effect where nobody states which.
 USUAL_EFFECTS = 5
 # Errors keep at least this share of the target's variance, whatever effects are stated.
@@ -32,6 +36,8 @@ _LEAST_ERROR = 0.02
 # The variance of a standard logistic variable.
 _LOGISTIC = math.pi**2 / 3.0
 _SOLVING_STEPS, _SOLVED = 60, 1e-3
+# Of tables without stated correlations: columns for each factor, and how many doublings strengths differ by.
+_COLUMNS_PER_FACTOR, _STRENGTHS = 3, 2.0
 _YEAR = 365.2425
 _TWO = 2
 
@@ -75,6 +81,8 @@ class ColumnFacts:
         For a column of categories, the shares of its levels; of a truth value, of false and true. Empty for numbers.
     levels : tuple, default=()
         What the cells of these levels are.
+    assumed : bool, default=False
+        Whether nobody stated the shares.
     """
 
     name: str
@@ -84,6 +92,7 @@ class ColumnFacts:
     spread: float | None = None
     shares: tuple[float, ...] = ()
     levels: tuple[Any, ...] = ()
+    assumed: bool = False
 
     @property
     def width(self) -> float:
@@ -96,10 +105,15 @@ class ColumnFacts:
         return (self.lower + self.upper) / 2.0 if self.mean is None else self.mean
 
     @property
+    def largest_deviation(self) -> float:
+        """That of a column of the two bounds and no other value."""
+        return math.sqrt(max((self.centre - self.lower) * (self.upper - self.centre), 0.0))
+
+    @property
     def deviation(self) -> float:
         """The spread that is stated, or the usual one for the mean: that of a uniform column in the middle."""
         if self.spread is not None:
-            return self.spread
+            return min(self.spread, _WIDEST * self.largest_deviation)
         return math.sqrt(max((self.centre - self.lower) * (self.upper - self.centre), 0.0) / 3.0)
 
     def quantiles(self) -> FloatArray:
@@ -128,8 +142,8 @@ class ColumnFacts:
             return self
         if not self.lower < self.centre < self.upper:
             raise ParameterError(f"{place} mean", self.mean, "a mean between the bounds", "correct one of them")
-        most = math.sqrt((self.centre - self.lower) * (self.upper - self.centre))
-        if self.spread is not None and not 0.0 < self.spread < most:
+        most = self.largest_deviation
+        if self.spread is not None and not 0.0 < self.spread < _ROUNDED * most:
             raise ParameterError(
                 f"{place} spread", self.spread, f"a standard deviation in (0, {most:.4g})", "correct it or the bounds"
             )
@@ -246,9 +260,11 @@ class StatedPopulation:
         By which cells become features; None: each column is one feature.
     effects : mapping of str to float or float, default=None
         Coefficients by the name of a column or feature, per unit of the column; or the share of the target's variance
-        that columns explain together, of which the first ones explain equal parts. None: a usual share.
-    correlation : mapping of pairs of str to float, default={}
-        Rank correlations of columns, as those of a normal copula.
+        that columns explain together, of which the first ones explain equal parts. None: a share that differs from
+        table to table.
+    correlation : mapping of pairs of str to float, default=None
+        Rank correlations of columns, as those of a normal copula; other pairs have none. None: nothing is known of
+        them, and every table that is drawn has others.
     """
 
     columns: tuple[ColumnFacts, ...]
@@ -256,7 +272,7 @@ class StatedPopulation:
     scaled: bool
     bounds: TableBounds | None = None
     effects: Mapping[str, float] | float | None = None
-    correlation: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    correlation: Mapping[tuple[str, str], float] | None = None
 
     most_rows = math.inf
 
@@ -303,7 +319,17 @@ class StatedPopulation:
     def draw(self, n_rows: int, random: np.random.Generator) -> tuple[FloatArray, AnyArray]:
         """Features as a model reads them, and the target in the units of y."""
         X = self._features(n_rows, random)
-        return X, self.target.draw(X @ self.coefficients, random)
+        coefficients = self.coefficients
+        if self.effects is None:
+            share = random.uniform(0.0, _LARGEST_SHARE)
+            coefficients = coefficients * math.sqrt(self._signal(share) / self._signal(USUAL_SHARE))
+        return X, self.target.draw(X @ coefficients, random)
+
+    def _signal(self, share: float) -> float:
+        """The variance of linear predictors that explain a share of the target's variance."""
+        if self.target.family == "squared":
+            return share * self.target.deviation**2
+        return share / (1.0 - share) * (_LOGISTIC if self.target.family == "labels" else 1.0)
 
     @cached_property
     def drawn(self) -> dict[tuple[int, int], tuple[FloatArray, AnyArray]]:
@@ -312,8 +338,9 @@ class StatedPopulation:
 
     def _features(self, n_rows: int, random: np.random.Generator) -> FloatArray:
         ranks = random.standard_normal((n_rows, len(self.columns)))
-        if self._mixing is not None:
-            ranks = ranks @ self._mixing.T
+        mixing = _usual_mixing(len(self.columns), random) if self.correlation is None else self._mixing
+        if mixing is not None:
+            ranks = ranks @ mixing.T
         ranks = ndtr(ranks)
         cells: list[AnyArray] = []
         grid = (np.arange(_NODES) + 0.5) / _NODES
@@ -345,13 +372,25 @@ class StatedPopulation:
             return found
         spreads = self._features(2048, np.random.default_rng(0)).std(axis=0)
         kept = np.flatnonzero(spreads > 1e-9)[:USUAL_EFFECTS]
-        if self.target.family == "squared":
-            variance = share * self.target.deviation**2
-        else:
-            variance = share / (1.0 - share) * (_LOGISTIC if self.target.family == "labels" else 1.0)
-        found[kept] = np.sqrt(variance / max(kept.size, 1)) / spreads[kept]
+        found[kept] = math.sqrt(self._signal(share) / max(kept.size, 1)) / spreads[kept]
         found[kept[1::2]] *= -1.0
         return found
+
+
+def _usual_mixing(n_columns: int, random: np.random.Generator) -> FloatArray:
+    """A root of the correlation matrix of a table about which nothing is known: another one for each table.
+
+    Columns share a third as many factors, which explain a part of each column's variance: next to nothing in some
+    tables, nearly everything in others.
+    """
+    strength = 2.0 ** random.uniform(-_STRENGTHS, _STRENGTHS)
+    explained = random.random((n_columns, 1)) ** (1.0 / strength)
+    loadings = random.standard_normal((n_columns, max(n_columns // _COLUMNS_PER_FACTOR, 1)))
+    loadings *= np.sqrt(explained / np.square(loadings).sum(axis=1, keepdims=True))
+    matrix = loadings @ loadings.T
+    np.fill_diagonal(matrix, 1.0)
+    found: FloatArray = np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
+    return found
 
 
 def place_of(name: str, names: Sequence[str]) -> int:

@@ -39,7 +39,7 @@ DRAWN_ROWS = 2048
 
 _ROWS_PER_COEFFICIENT = 8
 # Entries of a table that is drawn for predictions, and rows for testing them.
-_MOST_ENTRIES, _TEST_ROWS, _TEST_SHARE = 1 << 23, 4000, 0.25
+_MOST_ENTRIES, _TEST_ROWS, TEST_SHARE = 1 << 23, 4000, 0.25
 # Groups of columns for which the standard errors of a model that chooses are tried.
 _MOST_GROUPS = 4
 # Eigenvalues of nothing but rounding, and the share in their directions from which a column is not determined.
@@ -176,7 +176,10 @@ class Trials:
             groups = self._groups(plan, facts)
             found = [self._group(plan, source, columns, Stream.of(seed)) for columns in groups]
         spreads = X.std(axis=0)
-        collinear = _collinear(X[:, groups[0]], groups[0], self.n_features, intercept=bool(model.fit_intercept))
+        intercept = bool(model.fit_intercept)
+        collinear = np.zeros(self.n_features, dtype=bool)
+        for columns in groups:
+            collinear |= _collinear(X[:, columns], columns, self.n_features, intercept=intercept)
         return ErrorTrial.merge([each for each, _ in found], found[0][1], spreads, collinear, complete=not plan.split)
 
     def _group(
@@ -199,7 +202,7 @@ class Trials:
             random = np.random.default_rng([seed, 2])
             most = int(min(self.n, max(_MOST_ENTRIES // self.n_features, DRAWN_ROWS)))
             finite = math.isfinite(self.population.most_rows)
-            n_test = int(_TEST_SHARE * self.population.most_rows) if finite else _TEST_ROWS
+            n_test = int(TEST_SHARE * self.population.most_rows) if finite else _TEST_ROWS
             X, y = self._draw(most + n_test, random)
             X_test, y_test, X, y = X[:n_test], y[:n_test], X[n_test:], y[n_test:]
             facts, plan, rows = self._open(X, y)
@@ -372,8 +375,12 @@ class Band:
     high: float
 
     @classmethod
-    def of(cls, values: Sequence[float], *, positive: bool = False) -> Band:
-        """The band of a further value beside some; by their logarithms if they are positive."""
+    def of(cls, values: Sequence[float], *, positive: bool = False, drawn_share: float = 0.0) -> Band:
+        """The band of a further value beside some; by their logarithms if they are positive.
+
+        If each value is of this share of the same public rows, drawn without replacement, values differ less than those
+        of tables do, by the factor ``1 - drawn_share`` of the variance, and share the deviation of these rows.
+        """
         known = np.array([value for value in values if math.isfinite(value)])
         if known.size == 0:
             return cls(math.nan, math.nan, math.nan)
@@ -384,5 +391,10 @@ class Band:
         if known.size < 3:
             return cls(middle, math.nan, math.nan)
         quantile = float(stdtrit(known.size - 1, 0.5 + 0.5 * _BAND))
-        reach = quantile * float(known.std(ddof=1)) * math.sqrt(1.0 + 1.0 / known.size)
+        wider = (1.0 + drawn_share) / (1.0 - drawn_share) + 1.0 / known.size
+        reach = quantile * float(known.std(ddof=1)) * math.sqrt(wider)
         return cls(middle, middle - reach, middle + reach)
+
+    def within(self, least: float, most: float) -> Band:
+        """The same band, of a measure that has limits."""
+        return replace(self, low=max(self.low, least), high=min(self.high, most))

@@ -14,7 +14,6 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.validation import check_integer, check_real
 from taciturn.methods.forecast.population import (
     USUAL_EFFECTS,
-    USUAL_SHARE,
     ColumnFacts,
     PublicRows,
     StatedPopulation,
@@ -76,12 +75,15 @@ def stated_population(
     effects = expected.get("effects", expected.get("explained")) if effects is None else effects
     if isinstance(effects, float | int):
         effects = check_real(0.0, 1.0, closed="left", effects=effects)
-    pairs = {(first, second): float(value) for first, second, value in expected.get("correlation", ())}
+    pairs = None
+    if correlation is not None or "correlation" in expected:
+        pairs = {(first, second): float(value) for first, second, value in expected.get("correlation", ())}
+        pairs |= correlation or {}
     beyond = any(max(abs(column.lower), abs(column.upper)) > model._x_bound * (1.0 + 1e-12) for column in columns)
     found = StatedPopulation(
         columns, facts, scaler is not None or beyond,
         None if table is None else replace(table, order=tuple(column.name for column in columns)),
-        effects, pairs | dict(correlation or {}),
+        effects, pairs,
     )  # fmt: skip
     # Names are checked here, not when rows are drawn.
     _ = found.coefficients
@@ -194,7 +196,8 @@ def _table_column(name: str, column: Column, stated: Mapping[str, Any]) -> Colum
     place = f"plan.columns.{name}"
     if column.type == "boolean":
         share = check_real(0.0, 1.0, closed="both", share=stated.get("share", 0.5))
-        return ColumnFacts(name, 0.0, 1.0, shares=(1.0 - share, share), levels=(False, True)).checked()
+        known, pair = "share" in stated, (1.0 - share, share)
+        return ColumnFacts(name, 0.0, 1.0, shares=pair, levels=(False, True), assumed=not known).checked()
     if column.type == "category":
         given = stated.get("shares", {})
         unknown = next((level for level in given if level not in column.categories), None)
@@ -202,7 +205,7 @@ def _table_column(name: str, column: Column, stated: Mapping[str, Any]) -> Colum
             raise ParameterError(f"{place}.shares", unknown, "categories of the column", "check the spelling")
         left = max(1.0 - sum(given.values()), 0.0) / max(len(column.categories) - len(given), 1)
         shares = tuple(float(given.get(level, left)) for level in column.categories)
-        return ColumnFacts(name, 0.0, 1.0, shares=shares, levels=column.categories).checked()
+        return ColumnFacts(name, 0.0, 1.0, shares=shares, levels=column.categories, assumed=not given).checked()
     if not column.is_bounded and column.type == "number":
         raise ParameterError(f"columns.{name}", None, "lower and upper", "state the bounds that would be found")
     mean, spread = (_number(place, stated.get(key)) for key in ("mean", "spread"))
@@ -234,14 +237,21 @@ def _target(model: SparseModel, table: TableBounds | None, stated: dict[str, Any
     return TargetFacts("labels", classes=listed, shares=shares).checked()
 
 
+def _listed(names: list[str]) -> str:
+    """A list that is not too long."""
+    more = f" and {len(names) - _MOST_LISTED:,} more" if len(names) > _MOST_LISTED else ""
+    return ", ".join(names[:_MOST_LISTED]) + more
+
+
 def assumptions_of(population: StatedPopulation) -> tuple[str, ...]:
     """What is assumed because nobody stated it, in sentences."""
-    uniform = [each.name for each in population.columns if not each.shares and each.spread is None]
     found = []
+    uniform = [each.name for each in population.columns if not each.shares and each.spread is None]
     if uniform:
-        listed = ", ".join(uniform[:_MOST_LISTED]) + (f" and {len(uniform) - _MOST_LISTED:,} more" * (
-            len(uniform) > _MOST_LISTED))  # fmt: skip
-        found.append(f"values spread evenly between the bounds of {listed}: state mean and spread")
+        found.append(f"values spread evenly between the bounds of {_listed(uniform)}: state mean and spread")
+    equal = [each.name for each in population.columns if each.assumed]
+    if equal:
+        found.append(f"levels of {_listed(equal)} are equally frequent: state their shares")
     target = population.target
     if target.family == "labels" and not target.shares:
         found.append("classes are equally frequent: state their shares")
@@ -249,9 +259,9 @@ def assumptions_of(population: StatedPopulation) -> tuple[str, ...]:
         found.append(f"the target has mean {target.centre:.4g} and spread {target.deviation:.4g}: state both")
     if population.effects is None:
         found.append(
-            f"the first {min(USUAL_EFFECTS, len(population.names))} columns explain {USUAL_SHARE:.0%} of the target's "
-            "variance in equal parts: state effects"
+            f"the first {min(USUAL_EFFECTS, len(population.names))} columns explain a part of the target's variance, "
+            "another one in each trial: state effects"
         )
-    if not population.correlation and len(population.columns) > 1:
-        found.append("columns are not correlated: state correlations, as they widen intervals")
+    if population.correlation is None and len(population.columns) > 1:
+        found.append("correlations of columns differ from trial to trial, as those of tables do: state them")
     return tuple(found)

@@ -117,37 +117,36 @@ def test_survival_functions_follow_from_hazards():
 # ------------------------------------------------------------------ intervals
 
 # Of 200 intervals that cover with probability 0.94, fewer than 170 do so with a probability below 1e-6.
-N_TABLES, LEAST = 40, 0.85
+N_TABLES, FEWEST = 40, 170
 
 
-def covered(rate, seed=0, n=4000, epsilon=4.0, least_known=0.9):
-    """The share of intervals that cover, of those that there are; that is nearly all of them."""
-    hits = []
+def covered(rate, seed=0, n=4000, epsilon=4.0):
+    hits = 0
     for table in range(N_TABLES):
         X, signed = followed(n, [seed, table], rate)
         model = SparseSurvival(x_bound=1.0, cuts=CUTS, epsilon=epsilon, inference=True, random_state=table)
         low, high = model.fit(X, signed).coef_interval_.T
-        hits.append(np.where(np.isnan(low), np.nan, (low <= LOG_RATIOS) & (high >= LOG_RATIOS)))
-    assert np.mean(~np.isnan(hits)) >= least_known
-    return np.nanmean(hits)
+        hits += int(np.sum((low <= LOG_RATIOS) & (high >= LOG_RATIOS)))
+    return hits
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.3, 0.06], ids=["half of them with an event", "four of five censored"])
 def test_intervals_of_hazard_ratios_cover(rate):
-    assert covered(rate) >= LEAST
+    assert covered(rate) >= FEWEST
 
 
 @pytest.mark.slow
 def test_weights_that_look_at_the_event_do_not_cover(monkeypatch):
     monkeypatch.setattr(hazards_module.HazardWeighing, "weights", looking)
-    assert covered(0.3) < LEAST
+    assert covered(0.3) < FEWEST
 
 
 @pytest.mark.slow
 def test_intervals_without_the_noise_do_not_cover(monkeypatch):
-    few = {"n": 3000, "epsilon": 2.0, "least_known": 0.6}
-    assert covered(0.3, **few) >= LEAST
+    # Where the noise is the larger part of the errors, and these are known nevertheless.
+    little = {"n": 16_000, "epsilon": 0.6}
+    assert covered(0.3, **little) >= FEWEST
     noise = run_module.Noise
     monkeypatch.setattr(run_module, "Noise", lambda *deviations: noise(0.0, 0.0, 0.0))
-    assert covered(0.3, **few) < LEAST
+    assert covered(0.3, **little) < FEWEST

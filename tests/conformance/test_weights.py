@@ -32,6 +32,7 @@ CASES = {
     "three classes": (SparseClassifier, {"classes": (0, 1, 2), "n_nonzero": 2}),
     "numbers with errors": (SparseRegressor, {"y_bounds": (-4, 4)} | ERRORS),
     "counts with errors": (SparseRegressor, COUNTS | ERRORS),
+    "amounts with errors": (SparseRegressor, AMOUNTS | ERRORS),
     "labels with errors": (SparseClassifier, {"classes": (0, 1)} | ERRORS),
     "three classes with errors": (SparseClassifier, {"classes": (0, 1, 2)} | ERRORS),
 }
@@ -106,21 +107,35 @@ def on_dask(X, y, given, keys, edges):
     }
 
 
-@pytest.mark.parametrize("persons", [False, pytest.param(True, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", CASES)
-def test_one_seed_gives_the_same_bits_from_every_source(name, persons):
+def check_same_bits(name, keys, **settings):
     X, y, given = table(name)
-    keys = PERSONS if persons else None
-    edges = [0, 300, 420, 900] if persons else equal_edges(N, 5)
-    whole = state(model_of(name).fit(X, y, persons=keys, **given))
+    edges = equal_edges(N, 5) if keys is None else [0, 300, 420, 900]
+    whole = state(model_of(name, **settings).fit(X, y, persons=keys, **given))
     for arguments in (
         streamed(X, y, given, keys, edges, 1 << 30),
         streamed(X, y, given, keys, edges, 9000),
         on_dask(X, y, given, keys, edges),
     ):
-        assert state(model_of(name).fit(**arguments)) == whole
+        assert state(model_of(name, **settings).fit(**arguments)) == whole
     # They are read at all.
-    assert state(model_of(name).fit(X, y, persons=keys, **(given | {"sample_weight": np.ones(N)}))) != whole
+    alike = given | {"sample_weight": np.ones(N)}
+    assert state(model_of(name, **settings).fit(X, y, persons=keys, **alike)) != whole
+    return whole
+
+
+@pytest.mark.parametrize("persons", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", CASES)
+def test_one_seed_gives_the_same_bits_from_every_source(name, persons):
+    check_same_bits(name, PERSONS if persons else None)
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name != "counts")) for name in CASES])
+def test_so_it_does_where_persons_count_by_their_rows(name):
+    keys = np.repeat([f"p{i:04d}" for i in range(N)], np.random.default_rng(1).choice([1, 2, 3, 6], N))[:N]
+    # No person is in two partitions.
+    keys = np.array([f"{key}-{np.searchsorted([300, 420], place, side='right')}" for place, key in enumerate(keys)])
+    by_rows = check_same_bits(name, keys, person_weight="sum")
+    assert check_same_bits(name, keys) != by_rows
 
 
 @pytest.mark.parametrize("name", ["counts", "labels with errors"])

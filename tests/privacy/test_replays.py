@@ -8,6 +8,7 @@ from replays_compared import by_class, replayed_without_a_difference
 
 from taciturn import BoundedScaler
 from taciturn.core.errors import ParameterError
+from taciturn.data import records
 from taciturn.data.sensitivity import RELATIONS
 from taciturn.events import ExponentialEvent, GaussianEvent, OppositeSelectionsEvent, RepeatedEvent
 from taciturn.privacy import transcript
@@ -56,6 +57,31 @@ def test_replays_notice_a_type_that_one_cell_gives_to_a_column(name, monkeypatch
         for found in replays_of(case, TABLES, repeats=10, seed=2)
         for each in found.differences
     )
+
+
+def untrimmed(name, values, n_rows, bound, invalid):
+    return np.asarray(values, dtype=float) / bound
+
+
+def over_their_largest(name, values, n_rows, bound, invalid):
+    found = np.asarray(values, dtype=float)
+    return found / max(float(np.max(found, initial=0.0)), 1e-9)
+
+
+MEASURED = [(name, place) for name in OF_TABLES if "weights" in name for place in range(len(OF_TABLES[name]))]
+
+
+@pytest.mark.parametrize(
+    ("broken", "name", "place"),
+    [
+        *((untrimmed, *each) for each in MEASURED),
+        *((over_their_largest, *each) for each in MEASURED if each[1] == 0),
+    ],
+)
+def test_replays_notice_weights_and_exposures_that_are_not_their_record_s_alone(broken, name, place, monkeypatch):
+    monkeypatch.setattr(records, "_shares", broken)
+    case = OF_TABLES[name][place]
+    assert any(found.differences for found in replays_of(case, TABLES, repeats=6, seed=2))
 
 
 # ------------------------------------------------------------------ what is released is what the certificate lists

@@ -129,6 +129,8 @@ WHOLE_FITS = (
     WholeFit("SparseRegressor"),
     WholeFit("SparseRegressor/counts"),
     WholeFit("SparseRegressor/amounts"),
+    WholeFit("SparseRegressor/weights", trials=120),
+    WholeFit("SparseRegressor/exposure"),
     WholeFit("SparseClassifier"),
     WholeFit("SparseRegressor/variables"),
     WholeFit("SparseRegressor/inference", quick_trials=80),

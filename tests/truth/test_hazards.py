@@ -61,6 +61,48 @@ def test_with_ten_cuts_it_is_within_three_per_cent_of_cox():
     assert np.allclose(model.coef_[large], cox[large], rtol=0.03)
 
 
+WEIGHTS = hazards_module.HazardWeighing.weights
+
+
+def looking(self, rows, share=0.2):
+    """Weights that look at the event: what a record really adds, in place of the most that its row could."""
+    found = WEIGHTS(self, rows)
+    if not math.isfinite(self.score):
+        return found
+    # Fewer of them are below one.
+    derivatives = self.model.derivatives(rows)
+    size = np.abs(derivatives).max(axis=1) * rows.lengths
+    return np.minimum(1.0, share * self.score / np.maximum(size, 1e-12))
+
+
+def excess_deviance(log_ratios, logs, X, signed, best):
+    """The deviance of hazards on episodes over that of a Poisson regression, per null deviance."""
+    rows, counts, exposed, _ = episodes(X, signed)
+
+    def deviance(coefficients):
+        means = exposed * np.exp(rows @ coefficients)
+        return 2.0 * np.sum(np.where(counts > 0.0, -np.log(means), 0.0) - counts + means)
+
+    null = np.concatenate((np.zeros(log_ratios.size), np.full(len(CUTS), math.log(counts.sum() / exposed.sum()))))
+    return (deviance(np.concatenate((log_ratios, logs))) - deviance(best)) / deviance(null)
+
+
+@pytest.mark.slow
+def test_fits_with_noise_lose_next_to_no_deviance_on_other_records(monkeypatch):
+    X, signed = followed(20_000, 4)
+    rows, counts, exposed, _ = episodes(X, signed)
+    best = sm.GLM(counts, rows, family=sm.families.Poisson(), offset=np.log(exposed)).fit().params
+    other = followed(20_000, 5)
+
+    def excess():
+        model = SparseSurvival(x_bound=1.0, cuts=CUTS, epsilon=5.0, random_state=0).fit(X, signed)
+        return excess_deviance(model.coef_, np.log(model.baseline_hazard_), *other, best)
+
+    assert excess() < 0.006
+    monkeypatch.setattr(hazards_module.HazardWeighing, "weights", lambda self, rows: looking(self, rows, 0.05))
+    assert excess() > 0.006
+
+
 def test_survival_functions_follow_from_hazards():
     X, signed = followed(3000, 3)
     model = SparseSurvival(x_bound=1.0, cuts=CUTS, epsilon=math.inf).fit(X, signed)
@@ -96,17 +138,6 @@ def test_intervals_of_hazard_ratios_cover(rate):
 
 @pytest.mark.slow
 def test_weights_that_look_at_the_event_do_not_cover(monkeypatch):
-    weights = hazards_module.HazardWeighing.weights
-
-    def looking(self, rows):
-        found = weights(self, rows)
-        if not math.isfinite(self.score):
-            return found
-        # What a record really adds, in place of the most that its row could: fewer weights are below one.
-        derivatives = self.model.derivatives(rows)
-        size = np.abs(derivatives).max(axis=1) * rows.lengths
-        return np.minimum(1.0, 0.2 * self.score / np.maximum(size, 1e-12))
-
     monkeypatch.setattr(hazards_module.HazardWeighing, "weights", looking)
     assert covered(0.3) < FEWEST
 

@@ -54,7 +54,11 @@ def are_neighbours(pair, y_bounds=(-1.0, 1.0)):
     if isinstance(pair.first, np.ndarray):
         # Times without features, signed by whether there was an event.
         return pair.relation == "replace-one" and np.count_nonzero(pair.first != pair.second) == 1
-    (X, y), (X2, y2) = (one_row_each(*data) for data in (pair.first, pair.second))
+    (X, y), (X2, y2) = (one_row_each(*data[:3]) for data in (pair.first, pair.second))
+    for measure, measure2 in zip(pair.first[3:], pair.second[3:], strict=True):
+        # Weights and exposures, of which one record more changes none of another.
+        if measure is not None and not (pair.relation == "add-remove" and np.array_equal(measure[:-1], measure2)):
+            return False
     if max(np.abs(X).max(), np.abs(X2).max()) > 1.0:
         return False
     if y.dtype.kind != "i" and not all(y_bounds[0] <= value <= y_bounds[1] for value in (*y, *y2)):

@@ -24,7 +24,9 @@ def test_a_fit_without_privacy_finds_the_coefficients(cell):
     weight = drawn.given.get("sample_weight", np.ones(len(drawn.X)))
     if cell.person_weight == "mean":
         weight = 1.0 / np.bincount(persons)[persons]
-    model = sm.GLM(drawn.y, sm.add_constant(drawn.X), family=FAMILIES[cell.family], freq_weights=weight)
+    offset = np.log(drawn.given.get("exposure", np.ones(len(drawn.X))))
+    rows = sm.add_constant(drawn.X)
+    model = sm.GLM(drawn.y, rows, family=FAMILIES[cell.family], freq_weights=weight, offset=offset)
     found = model.fit().params
     bread = np.linalg.inv(model.hessian(found, scale=1.0, observed=False))
     scores = model.score_obs(found, scale=1.0)

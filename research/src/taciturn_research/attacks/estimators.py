@@ -37,6 +37,7 @@ from taciturn_research.attacks.laws import FrankWolfeLaw
 from taciturn_research.attacks.mechanisms import GAUSSIAN_DELTA
 from taciturn_research.attacks.neighbours import (
     balanced_labels,
+    last_with_measure,
     last_with_rows,
     lone_record,
     mislabelled_record,
@@ -66,7 +67,7 @@ _MANY = 200
 
 def _model(kind: type, pair: Pair, epsilon: float, own: dict[str, Any]) -> Any:
     """Make a model with the public facts of the data, in mapped units."""
-    _, y = pair.first
+    y = pair.first[1]
     given: dict[str, Any] = {"n_public": y.size} if pair.relation == "add-remove" else {}
     if y.dtype.kind == "i":
         given["classes"] = tuple(range(int(y.max()) + 1))
@@ -165,6 +166,11 @@ def _alone(row: tuple[float, ...], labelled: bool, epsilon: float) -> Pair:
 def _alone_and_large(y_bounds: tuple[float, float], epsilon: float) -> Pair:
     # Far from the mean that a log link starts from, which is one.
     return lone_record((1.0,), _MANY, _REGRESSION, target=y_bounds[1], other_targets=y_bounds[0])
+
+
+def _alone_and_beyond(measure: str, pair_of: Callable[[float], Pair], epsilon: float) -> Pair:
+    # Untrimmed, the record alone would count as ten do, or have ten times the largest exposure.
+    return last_with_measure(pair_of(epsilon), measure, 10.0)
 
 
 def _against_many(epsilon: float) -> Pair:
@@ -368,6 +374,22 @@ ESTIMATORS = (
             {"n_nonzero": 1, "loss": loss, "y_bounds": bounds},
         )
         for name, loss, bounds in (("counts", "poisson", (0.0, 4.0)), ("amounts", "gamma", (0.5, 4.0)))
+    ),
+    _entry(
+        SparseRegressor,
+        "weights",
+        "all columns, with a weight beyond its bound",
+        _sparse,
+        partial(_alone_and_beyond, "sample_weight", partial(_alone, (1.0,), False)),
+        {"n_nonzero": 1, "residual_clip": _CLIP, "weight_bound": 1.0},
+    ),
+    _entry(
+        SparseRegressor,
+        "exposure",
+        "all columns, under a log link, with an exposure beyond its bound",
+        _sparse,
+        partial(_alone_and_beyond, "exposure", partial(_alone_and_large, (0.0, 4.0))),
+        {"n_nonzero": 1, "loss": "poisson", "y_bounds": (0.0, 4.0), "exposure_bound": 1.0},
     ),
     _entry(
         SparseRegressor,

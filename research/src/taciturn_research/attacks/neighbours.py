@@ -234,6 +234,21 @@ def last_with_rows(pair: Pair, n_rows: int) -> Pair:
     return Pair(tables[0], tables[1], pair.relation, words)
 
 
+def last_with_measure(pair: Pair, name: str, value: float) -> Pair:
+    """The same records with a ``sample_weight`` or an ``exposure``: one, and ``value`` for the last of the first set.
+
+    Data sets are the arguments of ``fit``: (X, y, None, weights, exposures).
+    """
+    tables = []
+    for X, y in (pair.first, pair.second):
+        measure = np.ones(len(y))
+        measure[len(pair.first[1]) - 1 :] = value
+        given = {"sample_weight": None, "exposure": None, name: measure}
+        tables.append((X, y, None, given["sample_weight"], given["exposure"]))
+    words = f"{pair.words}; this record has {'a weight' if name == 'sample_weight' else 'an exposure'} of {value:g}"
+    return Pair(tables[0], tables[1], pair.relation, words)
+
+
 def _pair(X: FloatArray, y: np.ndarray, other_row: ArrayLike, other_target: float, relation: str, words: str) -> Pair:
     """The last record absent, null or another one in the second data set."""
     relation = check_relation(relation)

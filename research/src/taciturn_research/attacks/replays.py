@@ -110,9 +110,13 @@ class ReplayCase:
             return self._of_trials(given, n_classes, first, second)
         if not inspect.isclass(self.subject):
             del given["x_bound"], given["y_bounds"]
-            first, second = ({**self.own, **given, **each} for each in (first, second))
-            linear = self.own.get("metric") == "all" and rng.random() < 0.7
-            model = (_linear_model if linear else _constant_model)(n_classes, n_columns)
+            own = {name: value for name, value in self.own.items() if name not in ("loss", "y_bounds")}
+            first, second = ({**own, **given, **each} for each in (first, second))
+            if "loss" in self.own or (self.own.get("metric") == "all" and rng.random() < 0.7):
+                family = {"loss": self.own.get("loss", "squared"), "y_bounds": self.own.get("y_bounds", (-1.0, 1.0))}
+                model = _linear_model(n_classes, n_columns, family)
+            else:
+                model = _constant_model(n_classes, n_columns)
             return self.subject, {"estimator": model, **first}, {"estimator": model, **second}
         if n_classes:
             given["classes"] = tuple(range(n_classes))
@@ -173,11 +177,11 @@ def _constant_model(n_classes: int, n_columns: int) -> Any:
     return model
 
 
-def _linear_model(n_classes: int, n_columns: int) -> Any:
+def _linear_model(n_classes: int, n_columns: int, family: dict[str, Any]) -> Any:
     """A model of our own with fixed coefficients, whose predictions are computed record by record."""
     rows = n_classes if n_classes > 2 else 1
     weights = np.cos(np.arange(rows * n_columns)).reshape(rows, n_columns)
-    model: Any = SparseClassifier() if n_classes else SparseRegressor(y_bounds=(-1.0, 1.0))
+    model: Any = SparseClassifier() if n_classes else SparseRegressor(**family)
     model.coef_ = weights if n_classes else weights[0]
     model.intercept_ = np.zeros(rows) if n_classes else 0.0
     model.n_features_in_ = n_columns
@@ -227,12 +231,13 @@ def _with_a_copy_and_a_rare_category(
 def _with_weights_and_exposures(
     rng: np.random.Generator, model: Any, first: Table, second: Table
 ) -> tuple[Any, Table, Table]:
-    """Weights and exposures that are functions of the row's own cells; some are beyond their bounds, or zero."""
+    """Weights and exposures that are functions of the row's own cells; some are far beyond their bounds, or zero."""
     tables = []
     for each in (first, second):
         cells = np.where(np.isfinite(each["y"]), each["y"], 0.0).astype(np.float64)
         beside = _dense(each["X"])[:, 0]
         shares = np.abs(np.frexp(cells + np.where(np.isfinite(beside), np.clip(beside, -9.0, 9.0), 0.0))[0])
+        shares *= np.where(shares > 0.7, 10.0, 1.0)
         given = {"sample_weight": 6.0 * shares}
         if getattr(model, "loss", "squared") not in ("squared", "huber"):
             given["exposure"] = 2.5 * shares
@@ -412,6 +417,7 @@ REPLAYS = (
     *(ReplayCase(private_score, _LABELS, {"metric": name}) for name in ("accuracy", "balanced accuracy")),
     *(ReplayCase(private_score, _NUMBERS, {"metric": f"mean {name} error"}) for name in ("squared", "absolute")),
     *(ReplayCase(private_score, _ANY, {"metric": "all", "delta": delta}) for delta in (0.0, 0.3)),
+    *(ReplayCase(private_score, _NUMBERS, {"metric": "all", "delta": 0.0} | family) for family in _FAMILIES),
     *(ReplayCase(private_survival_curve, _NUMBERS, {"cuts": (0.1, 0.3, 0.5), "delta": delta}) for delta in (0.0, 0.3)),
     *(
         ReplayCase(subject, targets, own, fewest=5, dealt=True)
@@ -476,15 +482,22 @@ TABLE_REPLAYS = (
     ),
     *(
         ReplayCase(
-            SparseRegressor,
-            _NUMBERS,
+            kind,
+            targets,
             _ERRORS | {"n_nonzero": "all"} | own,
             fewest=_VERY_CLEAR,
             widest=2,
             dealt=True,
+            persons=persons,
             around=_with_weights_and_exposures,
         )
-        for own in ({}, *_FAMILIES)
+        for kind, targets, families in (
+            (SparseRegressor, _NUMBERS, ({}, *_FAMILIES)),
+            (SparseClassifier, _BINARY, ({},)),
+            (SparseClassifier, (3,), ({},)),
+        )
+        for own in families
+        for persons in (False, True)
     ),
     *(
         ReplayCase(kind, targets, own, around=around)
@@ -512,6 +525,7 @@ TABLE_REPLAYS = (
         )
         for family in _FAMILIES
     ),
+    ReplayCase(SparseSurvival, _NUMBERS, {"epsilon": 20.0, "cuts": (0.1, 0.4, 1.0)}, widest=12, around=_in_partitions),
     *(
         ReplayCase(
             kind,

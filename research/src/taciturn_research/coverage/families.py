@@ -1,4 +1,4 @@
-"""Coverage for counts, amounts, times to an event, weights and grouped rows: ``python -m`` this module.
+"""Coverage for counts, amounts, times to an event, weights, exposures and grouped rows: ``python -m`` this module.
 
 Every cell has a model that holds, so that the population's coefficients are those that records are drawn from, and
 five columns. A run draws records, fits with ``inference=True`` and asks which intervals of nominal 95 % cover them.
@@ -35,6 +35,7 @@ LEAST, LOWEST, HIGHEST = 0.91, 0.93, 0.97
 
 _SIZE = 1.0
 _MOST_WEIGHT = 20.0
+_MOST_EXPOSURE = 2.0
 _MOST_ROWS = 9
 
 
@@ -92,6 +93,8 @@ class FamilyCell:
         Weights from 1 to 20, a function of the row.
     person_weight : {"mean", "sum"}, default=None
         Persons with 1 to 9 rows that hang together, and how they count.
+    exposed : bool, default=False
+        Exposures from 0 to 2, a function of the row and of chance.
     """
 
     family: str
@@ -101,6 +104,7 @@ class FamilyCell:
     censored: float = 0.5
     weighted: bool = False
     person_weight: str | None = None
+    exposed: bool = False
 
     @property
     def name(self) -> str:
@@ -120,6 +124,10 @@ class FamilyCell:
         margins = X @ COEFFICIENTS
         if self.weighted:
             given["sample_weight"] = 1.0 + (_MOST_WEIGHT - 1.0) * (X[:, 0] > 0.4)
+        if self.exposed:
+            # Those with a large first column are followed for longer.
+            given["exposure"] = _MOST_EXPOSURE * rng.random(n) ** np.where(X[:, 0] > 0.0, 0.5, 2.0)
+            margins = margins + np.log(given["exposure"])
         return Drawn(X, self._targets(rng, margins, shared), given)
 
     def _targets(self, rng: np.random.Generator, margins: Numbers, shared: Numbers) -> Any:
@@ -143,6 +151,7 @@ class FamilyCell:
         common |= {"columns": range(COEFFICIENTS.size)}
         common |= {} if self.person_weight is None else {"person_weight": self.person_weight}
         common |= {"weight_bound": _MOST_WEIGHT} if self.weighted else {}
+        common |= {"exposure_bound": _MOST_EXPOSURE} if self.exposed else {}
         if self.family == "labels":
             return SparseClassifier(classes=(0, 1), **common)
         families: dict[str, dict[str, Any]] = {
@@ -164,6 +173,7 @@ NAMED: tuple[FamilyCell, ...] = (
         for family in ("numbers", "counts")
         for how in ("mean", "sum")
     ),
+    FamilyCell("counts", "exposures 0 to 2", exposed=True),
 )
 """The cells that decide."""
 

@@ -39,6 +39,7 @@ from taciturn.methods.sums import (
     SlopeMoments,
     TargetMagnitudes,
     TargetSum,
+    Together,
     WeightSum,
 )
 
@@ -75,6 +76,7 @@ _MODELS = TaskList(
         ResidualSum,
         SlopeMoments,
         TargetSum,
+        Together,
         WeightSum,
         whitened.ClippedDerivatives,
         whitened.ClippedSquares,

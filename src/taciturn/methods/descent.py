@@ -60,8 +60,8 @@ _USUAL_DIRECTIONS = 3.0
 # Steps are at least so many, as curvature changes on the way; so many where tables are large, and the last number
 # where they are very large.
 _LEAST_STEPS, _STEPS_OF_LARGE, _STEPS_OF_LARGEST = 8, 40, 24
-# Entries that all steps of a descent read together: with more of them steps are limited, first to those of large tables,
-# then further.
+# Entries that all steps of a descent read together: with more of them steps are limited, first to those of large
+# tables, then further.
 _MANY_ENTRIES, _MOST_ENTRIES = 1.2e8, 5e8
 _MOST_MOMENTUM, _MOST_ALONG = 0.9, 0.98
 # Records times the Gaussian parameter per column, from which on few steps are as good as many.

@@ -214,8 +214,10 @@ class Releases:
         **given: Any,
     ) -> float:
         """As :meth:`quantile_of` has it; without noise a number of its own, if given."""
-        question = self.quantile_of(what, share, statistic, low, high, **given)
-        return noiseless() if not self._budget.private and noiseless is not None else self.ask(question)
+        if not self._budget.private and noiseless is not None:
+            self._budget.selection(what, share)
+            return noiseless()
+        return self.ask(self.quantile_of(what, share, statistic, low, high, **given))
 
     def quantile_of(
         self,

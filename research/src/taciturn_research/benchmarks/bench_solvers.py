@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,7 +30,7 @@ from taciturn_research.benchmarks.measuring import Row, run_python
 
 
 NUMBER_BOUNDS = (-2.5, 2.5)
-CLASSIFIERS = (
+CLASSIFIERS: tuple[tuple[int, int, int, dict[Literal["all"] | int, float | None]], ...] = (
     (2_000, 20, 15, {"all": 6.0, 10: None}),
     (20_000, 100, 7, {"all": 4.0, 10: None}),
     (100_000, 50, 4, {"all": 4.0, 10: None}),

@@ -166,7 +166,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _few_steps(monkeypatch):
-    monkeypatch.setattr("taciturn.methods.sparse.run.step_rule", lambda time, *_: step_rule(time, 5e8 / 8))
+    monkeypatch.setattr("taciturn.methods.sparse.run.step_rule", lambda time, _: step_rule(time, 5e8 / 8))
     # Partitions of 30 rows, so that small tables have several.
     monkeypatch.setattr("taciturn.tables.partitions._CELLS", 210)
 

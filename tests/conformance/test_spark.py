@@ -76,7 +76,7 @@ def session_on(master, **settings):
 def _few_steps(monkeypatch):
     """A sum is a job, which takes longer than all of a small fit in memory."""
     monkeypatch.setattr("taciturn.methods.descent._LEAST_STEPS", 2)
-    monkeypatch.setattr("taciturn.methods.sparse.run.step_rule", lambda time, *_: step_rule(time, math.inf))
+    monkeypatch.setattr("taciturn.methods.sparse.run.step_rule", lambda time, _: step_rule(time, math.inf))
 
 
 @pytest.fixture(scope="module")

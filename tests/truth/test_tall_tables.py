@@ -123,3 +123,13 @@ def test_gradients_after_the_first_correct_what_noise_of_the_matrix_leaves(monke
     # Without corrections the start stays.
     monkeypatch.setattr(Span, "inverse", property(lambda span: np.zeros((len(span.basis), len(span.basis)))))
     assert excess(passes(monkeypatch, X, y, epsilon=1.0)[0], X, y) > 2e-2
+
+
+def test_partitions_give_the_same_bits(monkeypatch):
+    X, y = tall(0)
+    whole = make(epsilon=1.0, n_nonzero="all").fit(X, y)
+    begin = ArraySource.__init__
+    monkeypatch.setattr(ArraySource, "__init__", lambda *given, **named: begin(*given, **named, n_partitions=7))
+    parts = make(epsilon=1.0, n_nonzero="all").fit(X, y)
+    assert np.array_equal(parts.coef_, whole.coef_)
+    assert parts.intercept_ == whole.intercept_

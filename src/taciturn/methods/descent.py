@@ -60,12 +60,10 @@ _USUAL_DIRECTIONS = 3.0
 # Steps are at least so many, as curvature changes on the way; so many where tables are large, and the last number
 # where they are very large.
 _LEAST_STEPS, _STEPS_OF_LARGE, _STEPS_OF_LARGEST = 8, 40, 24
-# Entries that all steps of a descent read together: with more of them steps are limited, first to those of large
-# tables, then further.
+# Entries that all steps with the same clips read together: with more of them steps are limited, first to those of
+# large tables, then further.
 _MANY_ENTRIES, _MOST_ENTRIES = 1.2e8, 5e8
 _MOST_MOMENTUM, _MOST_ALONG = 0.9, 0.98
-# Records times the Gaussian parameter per column, from which on few steps are as good as many.
-_ENOUGH_FOR_FEW = 100.0
 # Curvature falls on the way to a share of what is expected, where labels are nearly certain.
 _LATE_CURVATURE = 0.25
 
@@ -146,27 +144,18 @@ class StepRule:
         return np.minimum(np.square(1.0 - np.sqrt(share)), self.momentum)
 
 
-def steps_of_part(part: float, per_column: float) -> float:
-    """The share of a large table's steps that a part of a descent has, given n mu per column.
-
-    Where there is more noise, the mean over few steps would keep more of it.
-    """
-    return part if per_column >= _ENOUGH_FOR_FEW else math.sqrt(part)
-
-
-def step_rule(time: float, n_entries: float | None, share: float = 1.0) -> StepRule:
+def step_rule(time: float, n_entries: float | None) -> StepRule:
     """Steps for a time over the largest curvature, infinite without privacy; fewer if each reads very many entries.
 
-    They are a ``share`` of the number that large tables have. Fewer steps have momentum. Where curvature is known along
-    directions (``n_entries`` is not None), it is so large that the mean of the second half of the steps comes as far as
-    without.
+    Fewer steps have momentum. Where curvature is known along directions (``n_entries`` is not None), it is so large
+    that the mean of the second half of the steps comes as far as without.
     """
     if math.isinf(time):
         return StepRule(NOISELESS_STEPS, 1.0, _MOST_MOMENTUM)
     most = float(MOST_STEPS)
     if n_entries is not None:
         limit = max(_MANY_ENTRIES / n_entries, min(_MOST_ENTRIES / n_entries, _STEPS_OF_LARGE), _STEPS_OF_LARGEST)
-        most = min(max(share * limit, _LEAST_STEPS), most)
+        most = min(limit, most)
     n_steps = round(min(max(math.ceil(time), _LEAST_STEPS), most))
     if time <= n_steps:
         return StepRule(n_steps, time / n_steps, 0.0)

@@ -30,11 +30,11 @@ EPSILONS = (0.5, 2.0, 8.0)
 N_SEEDS = 2
 
 
-def even_rule(time_: float, n_entries: float | None, share: float = 1.0) -> StepRule:
+def even_rule(time_: float, n_entries: float | None) -> StepRule:
     """The rule of version 0.2: at least 8 steps, and the same momentum in all directions."""
     if math.isinf(time_):
         return descent.step_rule(time_, n_entries)
-    most = min(max(share**2 * 5e8 / (n_entries or 1.0), 8), descent.MOST_STEPS)
+    most = min(max(5e8 / (n_entries or 1.0), 8), descent.MOST_STEPS)
     n_steps = round(min(max(math.ceil(time_), 8), most))
     return StepRule(n_steps, min(time_ / n_steps, 1.0), min(max(1.0 - n_steps / time_, 0.0), 0.9))
 

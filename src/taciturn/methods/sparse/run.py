@@ -32,7 +32,6 @@ from taciturn.methods.descent import (
     heaviest_columns,
     one_thread,
     step_rule,
-    steps_of_part,
 )
 from taciturn.methods.diagnostics import Diagnosis, diagnose_mean, diagnose_shares
 from taciturn.methods.releases import Ceiling, Question, Releases, list_spends
@@ -268,9 +267,8 @@ class Descent:
         p, rule, bound = d + plan.problem.intercept, path.rule, path.bound
         # Tables that are too wide for a Gram matrix are mostly sparse.
         known = path.curvature.directions is not None
-        n_entries = float(plan.problem.n_records * p) if known else None
-        of_large = steps_of_part(part, plan.problem.n_records * self.mu / p)
-        steps = step_rule(part * path.time * path.curvature.largest, n_entries, of_large)
+        n_entries = plan.problem.n_records * p / part if known else None
+        steps = step_rule(part * path.time * path.curvature.largest, n_entries)
         most = plan.loss_at(1.0, model.unit).lipschitz(math.inf) if plan.log_link else math.inf
         derivative_bound = min(self._largest_derivative(rule, model.size), most)
         clip = min(rule.clip * (model.size if plan.regression else derivative_bound), derivative_bound)

@@ -75,8 +75,11 @@ $(ENGINES)/.core: pyproject.toml research/pyproject.toml $(LOCK)
 	$(ENGINES)/$(SCRIPTS)/python $(INSTALL) --editable '.[dev,$(ENGINE_EXTRAS)]' --editable research
 	@touch $@
 
+# Named, since collecting all other tests takes longer than some of these.
+ENGINE_TESTS := $(shell grep -rl 'mark[.]engines' tests --include='test_*.py')
+
 test-engines: $(ENGINES)/.core ## The tests that need Spark, a database server or sites, in an environment of their own
-	$(ENGINES)/$(SCRIPTS)/python -m pytest -m engines -n 2 --dist loadfile
+	$(ENGINES)/$(SCRIPTS)/python -m pytest -m engines -n 2 --dist loadfile $(ENGINE_TESTS)
 
 # R and its packages come from the system: apt-get install r-base-core r-cran-jsonlite r-cran-testthat r-cran-generics.
 test-r: $(DEV) ## The R package: R CMD check, and predictions in R beside those of Python; skipped where R is not installed

@@ -149,8 +149,8 @@ csv_text <- function(text) paste0('"', gsub('"', '""', text, fixed = TRUE), '"')
 # Only sentences of the command are shown; anything else it prints is not.
 run_command <- function(arguments, folder) {
   command <- getOption("taciturn.command", Sys.which("taciturn"))
-  if (!nzchar(command)) {
-    refuse("taciturn: the command is not on the path; install it, or set options(taciturn.command = \"...\").")
+  if (!nzchar(Sys.which(command))) {
+    refuse("taciturn: the command is not there; install it, or set options(taciturn.command = \"...\").")
   }
   files <- file.path(folder, c("out.txt", "err.txt"))
   code <- suppressWarnings(system2(command, shQuote(arguments), stdout = files[1L], stderr = files[2L]))

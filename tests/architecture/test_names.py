@@ -14,6 +14,7 @@ PANDAS = "pandas has no public way to tell the types and labels of Stata columns
 PRIVATE_ATTRIBUTES = {
     ("audit", "sys._getframe"): "the standard library has no public way to look at the caller's frame",
     ("core", "sys._getframe"): "the standard library has no public way to look at the caller's frame",
+    ("engines", "self._frame._jdf"): "only Spark's own plan tells whether a frame that is computed again has its order",
     ("kernels", "dispatcher._cache"): "numba caches kernels by the file that defines them, and has no public setting",
     ("kernels", "self.dispatcher._numba_type_"): "numba asks a dispatcher for its type by this name",
     ("tables", "reader._dtyplist"): PANDAS,
@@ -22,7 +23,14 @@ PRIVATE_ATTRIBUTES = {
     ("tables", "reader._varlist"): PANDAS,
 }
 PRIVATE_MODULES: dict[tuple[str, str], str] = {}
-SHARED_CLASS_NAMES: dict[str, str] = {}
+STAND_IN = "types of scikit-learn's base classes, and what stands in for these, have the names of scikit-learn"
+SHARED_CLASS_NAMES = dict.fromkeys(
+    (
+        *("BaseEstimator", "ClassifierMixin", "OneToOneFeatureMixin", "RegressorMixin"),
+        *("SelectorMixin", "TransformerMixin"),
+    ),
+    STAND_IN,
+)
 
 
 @functools.cache

@@ -3,8 +3,9 @@
 import json
 import re
 
+import numpy as np
 import pytest
-from commands import BOUNDS, one_sentence, run, write_patients
+from commands import BOUNDS, csv_text, one_sentence, run, write_patients
 
 from taciturn import Account
 from taciturn.app.plan_file import PlanFile
@@ -34,6 +35,17 @@ NUMBERS_EXPECTED = re.sub(r"\[plan.columns.region.shares\]\nhill = 0.7\n", "", E
 
 def write_bounds(folder, text=NUMBERS + NUMBERS_EXPECTED):
     (folder / "bounds.toml").write_text(text, encoding="utf-8")
+
+
+def write_expected(folder, n_rows):
+    """A table of the law that the plan expects."""
+    rng = np.random.default_rng(0)
+    age, dose = rng.multivariate_normal([55, 0], [[14**2, 0.3 * 14 * 0.2], [0.3 * 14 * 0.2, 0.2**2]], n_rows).T
+    smoker = rng.random(n_rows) < 0.2
+    ill = rng.random(n_rows) < 1 / (1 + np.exp(0.95 - 0.02 * (age - 55) - 0.4 * smoker))
+    cells = zip(age.round(2).tolist(), dose.round(4).tolist(), smoker.tolist(), ill.tolist(), strict=True)
+    rows = [[a, d, str(s).lower(), "hill", "yes" if i else "no"] for a, d, s, i in cells]
+    (folder / "patients.csv").write_text(csv_text(rows), encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +135,7 @@ def test_expectations_are_checked(text, said, tmp_path):
 
 def test_a_fit_does_not_look_at_expectations_and_its_report_shows_them(planned, tmp_path):
     folder, _ = planned
-    write_patients(tmp_path, 9000)
+    write_expected(tmp_path, 9000)
     fits = []
     for text in (NUMBERS, NUMBERS + NUMBERS_EXPECTED):
         write_bounds(tmp_path, text + '[columns.region]\ntype = "ignore"\n')

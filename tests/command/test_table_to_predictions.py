@@ -58,7 +58,9 @@ def test_the_folder_holds_a_model_a_certificate_and_a_report(commands_run):
     model = json.loads((folder / "model" / "model.json").read_text(encoding="utf-8"))
     assert model["certificate"] == json.loads(certificate.to_json())
     # A seed undoes the noise, and so it is nowhere.
-    assert model["command"] == ("taciturn fit patients.csv --epsilon 4.0 --nonzero 3 --bounds bounds.toml --seed ...")
+    assert model["command"] == (
+        "taciturn fit patients.csv --epsilon 4 --delta 1e-06 --nonzero 3 --bounds bounds.toml --seed ..."
+    )
     assert "random_state" not in model["parameters"]
     for part in ("3 of 5 features", "age", "dose", "epsilon = 4"):
         assert part in runs["fit"].out

@@ -15,6 +15,7 @@ from sklearn.base import is_classifier, is_regressor
 
 import taciturn
 from taciturn import published
+from taciturn.methods.base import NOISE
 from taciturn.methods.registry import KINDS, classes_of
 
 FITTED = frozenset(
@@ -24,6 +25,9 @@ FITTED = frozenset(
 
 PUBLIC_FACTS = frozenset({"y_bounds_"})
 """What a fit may keep of its parameters for later predictions."""
+
+DERIVED = frozenset({NOISE})
+"""What follows from released values and public facts; replays compare it as they do every attribute."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import pickle
 import signal
 from concurrent.futures import CancelledError
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -22,7 +23,8 @@ from taciturn import (
     SparseRegressor,
 )
 from taciturn.core.errors import DataError
-from taciturn.engines import DaskSource, PartitionedSource, PartitionedTable, StreamedSource, answer_of
+from taciturn.core.rng import draws_noticed
+from taciturn.engines import ArraySource, DaskSource, PartitionedSource, PartitionedTable, StreamedSource, answer_of
 from taciturn.engines.dask import connect
 from taciturn.engines.interface import ONE_PARTITION
 
@@ -87,6 +89,11 @@ CASES = {
     ),
     "no noise": (SparseRegressor, "numbers", {"epsilon": math.inf, "n_nonzero": 3}),
     "no noise, inference": (SparseClassifier, "labels", {"epsilon": math.inf, "inference": True, "n_nonzero": 2}),
+    "sums of rows": (SparseRegressor, "numbers", {"n_nonzero": 3, "person_weight": "sum"}),
+    "inference, sums of rows": (
+        SparseClassifier, "labels",
+        {"inference": True, "columns": [1, 3], "person_weight": "sum", "epsilon": 20.0, **LABELS},
+    ),
     "hard threshold": (HardThresholdRegressor, "numbers", {"mechanism": "gaussian", "n_nonzero": 3}),
     "hard threshold, peeling": (HardThresholdClassifier, "labels", {"mechanism": "peeling", "n_nonzero": 3}),
     "hard threshold, pursuit": (HardThresholdRegressor, "numbers", {"mechanism": "pursuit", "n_nonzero": 2}),
@@ -106,6 +113,8 @@ WITH_PERSONS = (
     "inference, counts",
     "inference, null records",
     "inference, add-remove",
+    "sums of rows",
+    "inference, sums of rows",
     "hard threshold, peeling",
     "correlations",
     "quadrants",
@@ -256,6 +265,40 @@ def test_sparse_partitions_give_the_bits_of_memory(layout):
 def test_the_same_check_rejects_broken_engines(name, broken):
     with pytest.raises(AssertionError):
         check_same_model(name, partial(streamed, edges=equal_edges(N_ROWS, 7), engine=broken))
+
+
+# ------------------------------------------------------------------ rounds
+
+
+def rounds_of(name, monkeypatch, *, times=1):
+    """What a fit does, in order: it asks for a sum, or draws noise. ``times``: how often it asks for each sum."""
+    said, total = [], ArraySource.total
+
+    def asked(self, task):
+        said.extend(times * ["sum"])
+        return total(self, task)
+
+    monkeypatch.setattr(ArraySource, "total", asked)
+    model, X, y = case(name)
+    with draws_noticed(lambda: said.append("noise")):
+        model.fit(X, y)
+    return said
+
+
+def back_to_back(said):
+    return sum(pair == ("sum", "sum") for pair in pairwise(said))
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if "no noise" not in name])
+def test_every_sum_waits_for_what_the_one_before_released(name, monkeypatch):
+    """So none could be asked for together with another one, which would save a job of Spark or a round of sites."""
+    said = rounds_of(name, monkeypatch)
+    assert said.count("sum") > 0
+    assert back_to_back(said) == 0
+
+
+def test_sums_that_could_be_asked_for_together_are_noticed(monkeypatch):
+    assert back_to_back(rounds_of("two-phase", monkeypatch, times=2)) > 10
 
 
 # ------------------------------------------------------------------ what crosses the wire

@@ -415,7 +415,7 @@ def test_a_summary_has_what_was_fitted(kind):
     text = str(summary)
     for word in ("epsilon 5", "zero-out", "2,000 for the coefficients", "c1", "sampling", "privacy", "population's"):
         assert word in text
-    assert max(map(len, text.splitlines())) <= 110
+    assert max(map(len, text.splitlines())) <= 80
     assert summary._repr_html_().count("<tr>") == len(summary.facts) + 1 + len(frame)
 
 

@@ -11,12 +11,14 @@ import sys
 import time
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from test_engines import CASES, N_ROWS, _few_steps, case, state  # noqa: F401
+from test_engines import CASES, N_ROWS, _few_steps, case, state, table  # noqa: F401
 
+from array_readers import ArrayReader
 from sites_of_arrays import BOUNDS, NAMES, key_folder, keys_of, open_locally, plan_of, plan_text, sites_of, tables_of
 from taciturn import (
     BoundedScaler,
@@ -24,15 +26,17 @@ from taciturn import (
     KendallSelector,
     SparseClassifier,
     SparseRegressor,
+    SparseSurvival,
     private_cross_val_score,
     private_score,
 )
 from taciturn.core.errors import DataError, ParameterError
-from taciturn.data.target import NumberMap
-from taciturn.engines import BlockBuilder
+from taciturn.data.records import Measures, Outcomes
+from taciturn.data.target import LabelMap, NumberMap, numeric_target
+from taciturn.engines import BlockBuilder, PartitionedTable
 from taciturn.engines.sites import messages
 from taciturn.engines.sites.plan import COORDINATED, ONE_SITE, PartyKeys, SitePlan, bounds_digest
-from taciturn.engines.sites.session import drawn_at_random
+from taciturn.engines.sites.session import Site, drawn_at_random
 from taciturn.methods.scaling.run import ColumnCounts
 from taciturn.methods.sums import TargetSum
 
@@ -45,8 +49,11 @@ COUNTS = [np.unique(PERSONS[start:stop]).size for start, stop in pairwise(EDGES)
 # Private numbers of rows are refused; see below.
 REFUSED = {"inference, add-remove", "quadrants"}
 LABELS = {"labels": ("ill", "well"), "three": ("a", "b", "c")}
+WITH_PERSONS = (
+    "inference", "sums of rows", "inference, sums of rows", "two-phase, three classes, null records",
+    "inference, counts",
+)  # fmt: skip
 AT_ONCE = {"two-phase", "size chosen", "inference, null records", "correlations with labels, null records", "quantiles"}
-WITH_PERSONS = {"inference": False, "two-phase, three classes, null records": True, "inference, counts": True}
 
 
 def slowly(names, at_once):
@@ -93,7 +100,7 @@ def test_sites_give_the_bits_of_the_pooled_table(name):
     check_same_model(name)
 
 
-@pytest.mark.parametrize("name", slowly(WITH_PERSONS, {"inference"}))
+@pytest.mark.parametrize("name", slowly(WITH_PERSONS, {"inference", "sums of rows"}))
 def test_persons_at_sites_give_the_bits_of_the_pooled_table(name):
     assert check_same_model(name, PERSONS).certificate_.unit == "person"
 
@@ -111,15 +118,62 @@ def test_scores_are_those_of_the_pooled_table():
     assert replace(scored.certificate, assumptions=expected) == pooled.certificate
 
 
-def test_a_site_that_adds_its_rows_twice_is_rejected_by_the_same_check():
-    from taciturn.engines.sites.session import Site
+class CountsTwice(Site):
+    def _perform(self, request):
+        return 2 * super()._perform(request)
 
-    class CountsTwice(Site):
-        def _perform(self, request):
-            return 2 * super()._perform(request)
 
+class LosesRows(Site):
+    def _perform(self, request):
+        return 0 * super()._perform(request)
+
+
+class AddsFloats(Site):
+    """Adds in single precision, which keeps 24 bits of a sum."""
+
+    def _perform(self, request):
+        return np.rint(super()._perform(request).astype(np.float32)).astype(np.int64)
+
+
+@pytest.mark.parametrize("kind", [CountsTwice, LosesRows, AddsFloats])
+def test_the_same_check_rejects_broken_sites(kind):
     with pytest.raises(AssertionError):
-        check_same_model("two-phase", kinds={"south": CountsTwice})
+        check_same_model("two-phase", kinds={"south": kind})
+
+
+class MeasuredReader(ArrayReader):
+    """Targets with weights from 0 to 2 and exposures from 0 to 3, in the columns after the first."""
+
+    def read(self, index, columns):
+        X, y, keys = super().read(index, columns)
+        return X, Outcomes(*y.T), keys
+
+
+def test_weights_and_exposures_at_sites_give_the_bits_of_the_pooled_table():
+    X, y = table("counts")
+    rng = np.random.default_rng(11)
+    weight, exposure = rng.uniform(0, 2, N_ROWS), rng.uniform(0, 3, N_ROWS)
+    settings = {"loss": "poisson", "epsilon": 8.0, "n_nonzero": 3, "random_state": 3}
+    stated = {"x_bound": 1.0, "y_bounds": (0.0, 12.0), "weight_bound": 2.0, "exposure_bound": 3.0}
+    whole = SparseRegressor(**settings, **stated).fit(X, y, sample_weight=weight, exposure=exposure)
+    tables = []
+    for start, stop in pairwise(EDGES):
+        measured = np.column_stack([y, weight, exposure])[start:stop]
+        reader = MeasuredReader(X[start:stop], measured, edges=(0, stop - start))
+        here = PartitionedTable(reader, has_weight=True, has_exposure=True, x_bound=1.0, y_bounds=(0.0, 12.0))
+        # As those of a bounds file.
+        here.weight_bound, here.exposure_bound = 2.0, 3.0
+        tables.append(here)
+    plan = plan_of(np.diff(EDGES).tolist())
+    with open_locally(plan, sites_of(plan, tables)) as opened_:
+        # The sites tell the bounds.
+        model = SparseRegressor(**settings).fit(opened_)
+        target = NumberMap(partial(numeric_target, y_bounds=(0.0, 12.0)))
+        for measures in (Measures(2.5, 3.0), Measures(2.0, 0.1)):
+            with pytest.raises(DataError, match="within the plan"):
+                opened_.session.open(BlockBuilder(1.0, "raise", target, numeric=True, measures=measures))
+    assert state(model)[1] == state(whole)[1]
+    assert model.certificate_.public["weight_bound"] == whole.certificate_.public["weight_bound"] == 2.0
 
 
 # ------------------------------------------------------------------ what is refused
@@ -135,6 +189,16 @@ def test_classes_that_need_more_than_sums_name_those_that_do_not():
             private_cross_val_score(SparseRegressor(), table, None, epsilon=1.0)
         # Bounds alone are looked at.
         assert BoundedScaler(lower=-1, upper=1).fit(table).n_features_in_ == X.shape[1]
+
+
+def test_what_the_plan_does_not_list_is_refused_before_anything_is_asked_or_paid():
+    model, X, y = case("two-phase")
+    with opened(X, y, methods=["CorrelationSelector", "PrivateScaler"]) as table:
+        for use in (model.fit, SparseSurvival(cuts=(1.0, 2.0)).fit, partial(private_score, model, metric="all")):
+            model.fit(X, y)
+            with pytest.raises(DataError, match="plan of the sites lists, .* use CorrelationSelector, Priv"):
+                use(table)
+        assert table.session.n_requests == 0
 
 
 @pytest.mark.parametrize("name", ["two-phase, labels from y", "correlations"])
@@ -191,7 +255,10 @@ def test_rows_are_read_by_the_bounds_that_the_sites_state():
         assert SparseRegressor(n_nonzero=2).fit(table).certificate_.public["x_bound"] == 1.0
         wide = BlockBuilder(1e9, "raise", NumberMap(np.asarray), numeric=True)
         null = BlockBuilder(1.0, "null", NumberMap(np.asarray), numeric=True)
-        for builder in (wide, null):
+        clipped = BlockBuilder(1.0, "raise", NumberMap(partial(numeric_target, y_bounds=(-0.1, 0.1))), numeric=True)
+        # How often a number occurs is not for those who may ask for its mean.
+        labels = BlockBuilder(1.0, "raise", LabelMap(np.array([0.25, 0.5])), numeric=False)
+        for builder in (wide, null, clipped, labels):
             with pytest.raises(DataError, match="within the plan"):
                 table.session.open(builder)
 
@@ -232,7 +299,8 @@ def test_every_task_of_a_method_on_partitions_is_listed():
 
     def asks_for_blocks(kind):
         for name in ("__call__", "values"):
-            method = vars(kind).get(name)
+            # Its own, or that of what it derives from.
+            method = getattr(kind, name, None)
             if inspect.isfunction(method) and list(inspect.signature(method).parameters) == ["self", "block"]:
                 return not getattr(kind, "_is_protocol", False) and not kind.__subclasses__()
         return False

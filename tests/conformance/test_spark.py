@@ -296,7 +296,8 @@ def test_what_a_frame_cannot_do_is_refused(spark):
         SparseRegressor().fit(frame, "nothing")
     with pytest.raises(DataError, match="^X: expected a table in memory for KendallSelector, since .*; use "):
         KendallSelector(n_features_to_select=2).fit(frame.drop(person), target)
-    scaler = BoundedScaler(lower=-1, upper=1).fit(frame.drop(person, target))
+    scaler = BoundedScaler(lower=-1, upper=1).fit(frame.drop(person), target)
+    assert scaler.n_features_in_ == X.shape[1]
     with pytest.raises(DataError, match="^X: expected an array, .* got a frame of Spark; pass its partitions"):
         scaler.transform(frame)
     plain = frame.drop(person)

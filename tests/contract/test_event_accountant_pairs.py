@@ -37,7 +37,7 @@ from taciturn.events import (
     alternatives,
 )
 from taciturn.privacy import pure
-from taciturn.privacy.budget import Pieces, Trials, pieces_of
+from taciturn.privacy.budget import BestOfTrials, Pieces, pieces_of
 from taciturn.privacy.calibration import RULES, Rule
 from taciturn.privacy.rdp import ORDERS, success_probability, trials_curve
 
@@ -257,7 +257,7 @@ def test_searches_have_the_closed_form_of_concentrated_trials(shape):
     at = int(np.argmin(np.abs(ORDERS - alpha)))
     constant = (1 + shape) * (2 * math.sqrt(rho * math.log(1 / gamma)) - rho)
     expected = rho * ORDERS[at] + constant + math.log(mean) / (ORDERS[at] - 1)
-    assert trials_curve(Trials(sigma, mean, shape))[at] == pytest.approx(expected, rel=2e-3)
+    assert trials_curve(BestOfTrials(sigma, mean, shape))[at] == pytest.approx(expected, rel=2e-3)
 
 
 # ------------------------------------------------------------------ second opinions: loss distributions

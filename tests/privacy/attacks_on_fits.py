@@ -213,7 +213,7 @@ def many_gradients():
 def medians_unpaid():
     def quantile(releases, what, share, statistic, low, high, **ignored):
         grid = np.geomspace(low, high, 1_001)
-        counts = releases._source.total(CumulativeCounts(statistic, tuple(grid)))
+        counts = releases.source.total(CumulativeCounts(statistic, tuple(grid)))
         return float(grid[min(np.searchsorted(counts[:-1], (counts[-1] + 1) // 2), grid.size - 1)])
 
     return patch.object(Releases, "quantile", quantile)

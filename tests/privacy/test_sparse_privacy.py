@@ -307,23 +307,23 @@ class WholeMoments(SoundMoments):
 
 
 def true_centre(plan, releases, columns, mu):
-    design = releases._source.design()
+    design = releases.source.design()
     return np.rint((design if columns is None else design.columns(columns)).lattice.mean(axis=0))
 
 
 def true_quantile(self, what, share, statistic, low, high, **ignored):
     self._budget.selection(what, share)
     grid = np.geomspace(low, high, 1_001)
-    counts = self._source.total(CumulativeCounts(statistic, tuple(grid)))
+    counts = self.source.total(CumulativeCounts(statistic, tuple(grid)))
     return float(grid[min(np.searchsorted(counts[:-1], (counts[-1] + 1) // 2), grid.size - 1)])
 
 
 def true_mean(plan, releases, mu):
-    return round(releases._source.records.y.mean()), np.zeros(1)
+    return round(releases.source.records.y.mean()), np.zeros(1)
 
 
 def true_gram_matrix(self, what, share, clipping):
-    matrix = self._source.total(sums.GramMatrix(clipping, 1 << 26)) * (clipping.norm**2 / (1 << 26))
+    matrix = self.source.total(sums.GramMatrix(clipping, 1 << 26)) * (clipping.norm**2 / (1 << 26))
     return matrix, 1e-3 * float(np.trace(matrix))
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
 import taciturn
 from taciturn.core.errors import (
@@ -49,6 +49,9 @@ SETTINGS = {
     "threshold": ("auto", 0.0, 0.5),
     "step_size": ("auto", 1e-300, 1.0, 1e300),
     "average": (False, True),
+    "cuts": ((0.5,), (1e-300, 1e300), (0.1, 0.2, 0.3, 0.4)),
+    "columns": (None, (0,), ()),
+    "inference": (False, True),
     "n_nonzero": (1, 2, 10, "auto"),
     "n_features_to_select": (1, 2, 10),
     "invalid": ("raise", "null"),
@@ -75,7 +78,7 @@ SETTINGS = {
     "lower": (-1.0, 0.0, -5e300),
     "upper": (1.0, 1e-301, 5e300),
 }
-SHORT = {"n_steps": 3, "n_blocks": 4}
+SHORT = {"n_steps": 3, "n_blocks": 4, "cuts": (0.2, 0.5, 1.0)}
 OURS = (WeakBudgetWarning, WeakGuaranteeWarning, DefaultBoundsWarning)
 OUR_WORDS = r"n_features_to_select="
 
@@ -155,6 +158,11 @@ def labels(n, stated, rng, hostile):
     return y
 
 
+def follow_up(n, rng, hostile):
+    """Events and times."""
+    return rng.integers(2, size=n), np.abs(numbers(n, rng, hostile))
+
+
 LAYOUTS = {
     "array": lambda X: X,
     "columns first": np.asfortranarray,
@@ -197,7 +205,10 @@ def _use(model, X, y, seed):
     if hasattr(model, "transform"):
         model.transform(X)
     if hasattr(model, "predict"):
-        taciturn.private_score(model, X, y, random_state=seed)
+        if is_classifier(model) or is_regressor(model):
+            taciturn.private_score(model, X, y, random_state=seed)
+        else:
+            model.predict_survival_function(X)
 
 
 def _moderate(model):
@@ -225,7 +236,10 @@ def trial(seed, number, only=None):
     ends = []
     for hostile in (False, True):
         X = hostile_table(n, d, rng) if hostile else ordinary_table(n, d, rng)
-        y = labels(n, stated, rng, hostile) if by_label else numbers(n, rng, hostile)
+        if kind is taciturn.SparseSurvival:
+            y = follow_up(n, rng, hostile)
+        else:
+            y = labels(n, stated, rng, hostile) if by_label else numbers(n, rng, hostile)
         ends.append(outcome(kind(**given), LAYOUTS[layout](X), y, number))
     described = f"{number}: {kind.__name__}({', '.join(f'{k}={v!r}' for k, v in given.items())}), {n} x {d}, {layout}"
     return kind.__name__, described, *ends

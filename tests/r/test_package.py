@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -12,7 +13,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "r"
-COMMAND = shutil.which("taciturn") or str(ROOT / ".venv" / "bin" / "taciturn")
+BESIDE = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+COMMAND = shutil.which("taciturn", path=BESIDE) or "taciturn"
 needs_r = pytest.mark.skipif(
     shutil.which("R") is None,
     reason="R is not installed (Debian: r-base-core, r-cran-jsonlite, r-cran-testthat, r-cran-generics)",

@@ -113,8 +113,9 @@ def test_weights_that_look_at_the_event_do_not_cover(monkeypatch):
 
 @pytest.mark.slow
 def test_intervals_without_the_noise_do_not_cover(monkeypatch):
-    few = {"n": 1500, "epsilon": 2.0}
-    assert covered(0.3, **few) >= FEWEST
+    # Where the noise is the larger part of the errors, and these are known nevertheless.
+    little = {"n": 16_000, "epsilon": 0.6}
+    assert covered(0.3, **little) >= FEWEST
     noise = run_module.Noise
     monkeypatch.setattr(run_module, "Noise", lambda *deviations: noise(0.0, 0.0, 0.0))
-    assert covered(0.3, **few) < FEWEST
+    assert covered(0.3, **little) < FEWEST

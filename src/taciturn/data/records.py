@@ -580,7 +580,9 @@ def read_table(estimator: Any, X: Any, *, reset: bool, layouts: Any = LAYOUTS) -
     def read() -> Any:
         from sklearn.utils.validation import validate_data
 
-        return validate_data(estimator, checked_layout(X), reset=reset, accept_sparse=layouts, dtype=np.float64)
+        # scikit-learn looks for cells that are not finite by their sum, which large cells of both signs overflow.
+        with np.errstate(invalid="ignore", over="ignore"):
+            return validate_data(estimator, checked_layout(X), reset=reset, accept_sparse=layouts, dtype=np.float64)
 
     return _canonical(_naming_columns(X, read))
 

@@ -668,7 +668,7 @@ class ArraySource:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _ByRows:
+class ByRows:
     """A task in which persons count by their rows, up to so many."""
 
     task: Task
@@ -680,6 +680,7 @@ class _ByRows:
         return self.task.columns
 
     def __call__(self, block: Block) -> IntArray:
+        """The sums of the task over a block."""
         return self.task(block.counting_rows(self.most))
 
 
@@ -721,7 +722,7 @@ class RowsCounted:
 
     def total(self, task: Task) -> IntArray:
         """The exact sum of the task over all partitions."""
-        return self._source.total(_ByRows(task, self._most))
+        return self._source.total(ByRows(task, self._most))
 
     def divide(self, first: BoolArray) -> tuple[RowsCounted, RowsCounted]:
         """The records in two: those of the slots that are true in ``first``, and the others."""
@@ -853,8 +854,11 @@ class OpenTable(ABC):
             if given is not None:
                 raise DataError(f"{name}: expected None beside a table that has its own, got something; leave it out.")
 
-    def check_relation(self, relation: str) -> None:  # noqa: B027 - most tables allow all of them
-        """Raise where a neighbouring relation protects what is public of this table."""
+    def check_method(self, names: Sequence[str], relation: str) -> None:  # noqa: B027 - most tables allow all of them
+        """Raise where this table is not for a method, by its own name and those of what it derives from.
+
+        Raise, too, where a neighbouring relation protects what is public of this table.
+        """
 
     def name_features(self, estimator: Any) -> None:
         """Set what an estimator learns of the columns."""

@@ -830,7 +830,7 @@ class PrivateEstimator(Guarded, Represented, Budgeted):
                 f"X: expected a table in memory for {type(self).__name__}, since {self.partitions_refused}; use "
                 f"{list_accepting('partitions_refused')}, or compute() the table."
             )
-        table.check_relation(self.relation)
+        table.check_method([kind.__name__ for kind in type(self).__mro__], self.relation)
         stated_y_bounds(table.y_bounds)
         if table.x_bound is not None:
             check_x_bound(table.x_bound)

@@ -188,8 +188,8 @@ weight_bound : float, default=None
 person_weight : {"mean", "sum"}, default="mean"
     How a person with several rows counts. "mean": once, by the mean over its rows. "sum": by its rows, as many as a
     large quantile of the numbers of rows of a person, which is released: all rows of persons with no more than that
-    count the same, and those of others are weighted down together. The two estimate different coefficients where the
-    number of rows goes along with the outcome. Without ``persons`` they are the same.
+    count the same, and those of others are weighted down together. The two estimate different coefficients where
+    the number of rows goes along with the outcome. Without ``persons`` they are the same.
 """,
     "inference": """
 columns : list of int or str, default=None

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from taciturn.core.errors import ParameterError
 from taciturn.data.target import ClassCells, ErrorCells, MarginCells, MeanCells
+from taciturn.engines.interface import ByRows
 from taciturn.engines.sites.session import TaskList
 from taciturn.losses import GammaLoss, HuberLoss, LogisticLoss, PoissonLoss, SoftmaxLoss, SquaredLoss
 from taciturn.methods.base import WeightedLoss
@@ -36,6 +37,7 @@ from taciturn.methods.sums import (
     ResidualMoments,
     ResidualSum,
     RowNorms,
+    RowNumbers,
     SlopeMoments,
     TargetMagnitudes,
     TargetSum,
@@ -52,6 +54,7 @@ _STATISTICS = (
     MarginMagnitudes,
     ResidualMagnitudes,
     RowNorms,
+    RowNumbers,
     TargetMagnitudes,
     whitened.Lengths,
     whitened.MarginNorms,
@@ -61,6 +64,7 @@ _STATISTICS = (
 
 _MODELS = TaskList(
     (
+        ByRows,
         ClippedRowSum,
         CorrelationSum,
         CumulativeCounts,
@@ -81,6 +85,7 @@ _MODELS = TaskList(
         whitened.ClippedDerivatives,
         whitened.ClippedSquares,
         whitened.InformationSum,
+        whitened.LongRows,
         whitened.ScoreProducts,
         whitened.ScoreSum,
     ),

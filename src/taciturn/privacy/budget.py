@@ -186,7 +186,7 @@ class Objective:
 
 
 @dataclass(frozen=True, slots=True)
-class Trials:
+class BestOfTrials:
     """Trials of a mechanism that costs one Gaussian release of a ``noise_multiplier``, the best of which is released.
 
     Their number follows a truncated negative binomial law of a ``mean`` and a ``shape``.
@@ -219,7 +219,7 @@ class Pieces:
     private: bool
     ordered: bool = True
     spared: float = 0.0
-    searches: tuple[tuple[Trials, int], ...] = ()
+    searches: tuple[tuple[BestOfTrials, int], ...] = ()
 
 
 def pieces_of(event: Event, *, ordered: bool = True) -> Pieces:
@@ -238,7 +238,7 @@ def pieces_of(event: Event, *, ordered: bool = True) -> Pieces:
     pure: dict[float, int] = {}
     gaussians: dict[float, int] = {}
     objectives: dict[Objective, int] = {}
-    searches: dict[Trials, int] = {}
+    searches: dict[BestOfTrials, int] = {}
     opposite: list[tuple[float, int]] = []
     spared: list[float] = []
     failures: list[tuple[float, int]] = []
@@ -258,7 +258,7 @@ def pieces_of(event: Event, *, ordered: bool = True) -> Pieces:
             )
             objectives[objective] = objectives.get(objective, 0) + count
         elif isinstance(part, RepeatAndSelectEvent):
-            trials = Trials(min(part.noise_multiplier, 1.0 / _SMALLEST), part.mean, part.shape)
+            trials = BestOfTrials(min(part.noise_multiplier, 1.0 / _SMALLEST), part.mean, part.shape)
             searches[trials] = searches.get(trials, 0) + count
         elif isinstance(part, OppositeSelectionsEvent):
             far = max(part.records * part.far, _SMALLEST)

@@ -256,11 +256,11 @@ def _attacks(certificate: Certificate) -> list[str]:
     if rates is None:
         return []
     levels = "{}%, {}% and {}%".format(*(f"{100.0 * level:g}" for level in rates.fpr))
-    powers = "{}%, {}% and {}%".format(*(_rounded_up(100.0 * power) for power in rates.tpr))
+    powers = "{}, {} and {}".format(*(format_percent(power, up=True) for power in rates.tpr))
     gaussian = "" if mu is None else f"; its Gaussian parameter is mu = {_rounded_up(mu)}"
     return [
         f"A test of membership with false positive rates of {levels} has true positive rates of at most {powers}, and "
-        f"the two differ by at most {_rounded_up(100.0 * rates.advantage)}% at any rate{gaussian}."
+        f"the two differ by at most {format_percent(rates.advantage, up=True)} at any rate{gaussian}."
     ]
 
 

@@ -27,7 +27,7 @@ from functools import lru_cache
 import numpy as np
 
 from taciturn.core.validation import FloatArray
-from taciturn.privacy.budget import Objective, Pieces, Trials, log_moment, vertex_moment
+from taciturn.privacy.budget import BestOfTrials, Objective, Pieces, log_moment, vertex_moment
 
 ORDERS: FloatArray = 1.0 + np.concatenate([np.geomspace(0.02, 63.0, 200), np.geomspace(66.0, 1e5 - 1.0, 110)])
 """Dense up to 64, spaced by factors up to 100,000. Public and fixed: no order is fitted to a plan."""
@@ -100,7 +100,7 @@ def objective_curve(objective: Objective) -> FloatArray:
     return total + (1.0 + total) * _ROUNDING
 
 
-def trials_curve(trials: Trials) -> FloatArray:
+def trials_curve(trials: BestOfTrials) -> FloatArray:
     r"""The Rényi curve of the best of a random number K of trials, of which only the best is released.
 
     Let K follow the truncated negative binomial law of shape :math:`\eta \ge 0` and parameter :math:`\gamma`, and

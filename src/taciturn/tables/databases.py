@@ -148,7 +148,7 @@ class StoredColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class TableFacts:
+class StoredTable:
     """Columns and primary key of a table, and the expression that numbers its rows where they have no key."""
 
     columns: dict[str, StoredColumn]
@@ -226,7 +226,7 @@ class Database(ABC):
         """Whether a connection answers, after an error."""
 
     @abstractmethod
-    def _facts(self, connection: Any) -> TableFacts:
+    def _facts(self, connection: Any) -> StoredTable:
         """What the database says of the table; no columns if there is none."""
 
     @abstractmethod
@@ -239,7 +239,7 @@ class Database(ABC):
     ) -> list[pa.RecordBatch]:
         """Columns of the rows of a range, in the order of the key."""
 
-    def facts(self) -> TableFacts:
+    def facts(self) -> StoredTable:
         """Columns and key of the table; raise if there is none of this name."""
         found = self._answer(self._facts)
         if not found.columns:
@@ -423,14 +423,14 @@ class PostgreSQL(Database):
             return False
         return True
 
-    def _facts(self, connection: Any) -> TableFacts:
+    def _facts(self, connection: Any) -> StoredTable:
         table = _literal(self._relation())
         found = self._fetch(connection, _POSTGRESQL_COLUMNS.format(table=table))
         columns = {name: _postgresql_column(name, base, type) for name, base, type in found}
         key = tuple(name for (name,) in self._fetch(connection, _POSTGRESQL_KEY.format(table=table)))
         kind = self._fetch(connection, _POSTGRESQL_KIND.format(table=table))
         # Parts of a table have row numbers of their own, and views have none.
-        return TableFacts(columns, key, f"{_ROW}.ctid" if kind == [("r",)] else None)
+        return StoredTable(columns, key, f"{_ROW}.ctid" if kind == [("r",)] else None)
 
     def _key_rows(self, connection: Any, key: Sequence[str]) -> Iterator[Sequence[Key]]:
         columns = [f"CAST({each} AS text) AS key{place}" for place, each in enumerate(key)]
@@ -528,7 +528,7 @@ class DuckDB(Database):
     def _is_alive(self, connection: Any) -> bool:
         return True
 
-    def _facts(self, connection: Any) -> TableFacts:
+    def _facts(self, connection: Any) -> StoredTable:
         schema, _, table = self.table.table.rpartition(".")
         where = "WHERE schema_name = ? AND table_name = ?"
         names = [schema or "main", table]
@@ -542,7 +542,7 @@ class DuckDB(Database):
         tables = connection.execute(f"SELECT 1 FROM duckdb_tables() {where}", names).fetchall()
         columns = {name: _duckdb_column(name, type) for name, type in found}
         numbered = bool(tables) and "rowid" not in {name.lower() for name in columns}
-        return TableFacts(columns, tuple(key[0][0]) if key else (), f"{_ROW}.rowid" if numbered else None)
+        return StoredTable(columns, tuple(key[0][0]) if key else (), f"{_ROW}.rowid" if numbered else None)
 
     def _key_rows(self, connection: Any, key: Sequence[str]) -> Iterator[Sequence[Key]]:
         found = connection.execute(self._query(key, f" ORDER BY {', '.join(key)}"))
@@ -607,18 +607,18 @@ class SQLite(Database):
     def _is_alive(self, connection: Any) -> bool:
         return True
 
-    def _facts(self, connection: Any) -> TableFacts:
+    def _facts(self, connection: Any) -> StoredTable:
         name = self.table.table
         kind = connection.execute("SELECT type FROM sqlite_master WHERE name = ?", (name,)).fetchone()
         if kind is None or kind[0] not in ("table", "view"):
-            return TableFacts({}, (), None)
+            return StoredTable({}, (), None)
         found = connection.execute("SELECT name, pk FROM pragma_table_info(?)", (name,)).fetchall()
         columns = {each: StoredColumn("unknown", column(each)) for each, _ in found}
         key = tuple(each for each, place in sorted(found, key=lambda row: row[1]) if place)
         taken = {each.lower() for each in columns}
         free = next((each for each in ("rowid", "_rowid_", "oid") if each not in taken), None)
         numbered = kind[0] == "table" and not key and free is not None
-        return TableFacts(columns, key, f"{_ROW}.{free}" if numbered else None)
+        return StoredTable(columns, key, f"{_ROW}.{free}" if numbered else None)
 
     def schema(self) -> TableSchema:
         """Names and kinds of the columns, as those of a file."""

@@ -340,6 +340,13 @@ class Tree(HTMLParser):
         self.open[-1].text += data
 
 
+def tables(root, start):
+    """Tables whose captions start so, without those of the page to sign."""
+    signed = [each for part in root.find("section") if part.attributes["class"] == "sheet" for each in part.walk()]
+    found = [table for table in root.find("table") if table not in signed]
+    return [table for table in found if table.children[0].words().startswith(start)]
+
+
 def drawings(root, kind="wide"):
     """Charts that fill the page in a wide window, or in a narrow one."""
     return [svg for svg in root.find("svg") if svg.attributes.get("class") == kind]

@@ -11,6 +11,7 @@ RUNNER = CliRunner()
 COMMANDS = (
     "demo",
     "init",
+    "plan",
     "fit",
     "show",
     "predict",
@@ -26,7 +27,7 @@ COMMANDS = (
     "audit",
     "reproduce",
 )
-OF_BUDGET = ("create", "show", "history", "verify", "export")
+OF_BUDGET = ("create", "plan", "show", "history", "verify", "export")
 
 
 def test_version_and_the_list_of_commands():

@@ -27,7 +27,7 @@ from reported import (
 from taciturn import Budget, Certificate, FrankWolfeClassifier, FrankWolfeRegressor
 from taciturn.app.model_file import Model, shown_weights
 from taciturn.app.report.model import model_report
-from taciturn.charts import format_odds, format_odds_estimate, format_ratio
+from taciturn.charts import format_odds, format_odds_estimate, format_percent, format_ratio
 from taciturn.events import GaussianEvent, PureEvent
 from taciturn.privacy.certificate import certify, compose
 from taciturn.privacy.claim import Release
@@ -191,7 +191,13 @@ def test_the_page_to_sign_has_every_assumption_and_release_and_the_cost_of_the_s
     # More than either, and what one accountant says of both.
     assert together.epsilon > max(certificate.epsilon, other.epsilon)
     assert facts["Budget"].startswith(f"epsilon = {together.epsilon:.6g}, delta = {together.delta:.6g}")
-    assert "How good it is" not in sheet_of(model_report(model))[1]
+    # An attacker sees the score too: rates of the model alone would be too small.
+    least = format_percent(together.attack_rates().tpr[0], up=True)
+    assert least != format_percent(certificate.attack_rates().tpr[0], up=True)
+    assert f"of everything together, has true positive rates of at most {least}" in facts["How far proved"]
+    alone = sheet_of(model_report(model))[1]
+    assert "of everything together" not in alone["How far proved"]
+    assert "How good it is" not in alone
 
 
 def test_charts_of_several_classes_share_one_scale():

@@ -19,7 +19,7 @@ from sklearn.base import is_classifier
 import taciturn
 from taciturn import certificate_of, compose, load
 from taciturn.app import model_file
-from taciturn.app.model_file import Model
+from taciturn.app.model_file import Model, shown_noise
 from taciturn.app.verify import VerificationError, verify_folder
 from taciturn.core import validation
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
@@ -206,8 +206,8 @@ def test_a_file_written_by_hand_predicts_what_its_numbers_say():
     certificate = json.loads(fitted("FrankWolfeRegressor").certificate.to_json())
     by_hand = {
         "format": "taciturn model",
-        "version": 2,
-        "taciturn": "0.2.0",
+        "version": 3,
+        "taciturn": "0.3.0",
         "task": "regress",
         "target": "income",
         "bounds": {
@@ -230,11 +230,13 @@ def test_a_file_written_by_hand_predicts_what_its_numbers_say():
         "intercept": 50,
         "classes": None,
         "inference": None,
+        "noise": [0.5, 0.25, 0.75],
         "n_steps": 10,
         "sparse": False,
         "named": False,
         "certificate": certificate,
         "command": "by hand",
+        "date": "2026-07-01",
     }  # fmt: skip
     model = Model.from_json(json.dumps(by_hand))
     table = pa.table({"region": ["north", "south", "moon"], "age": [50, None, 1e9]})
@@ -243,9 +245,12 @@ def test_a_file_written_by_hand_predicts_what_its_numbers_say():
     assert model.feature_names == ("age", "region=north", "region=south")
     assert model.bounds.missing == {"age": 30}
     assert (model.estimator.radius, model.estimator.residual_clip) == (10.0, "auto")
-    # The page describes the same keys.
-    described = re.findall(r"^\| `(\w+)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert described == list(by_hand)
+    # South against north has the noise of both.
+    assert shown_noise(model.estimator, model.bounds).tolist() == [[0.5, 0.0, math.hypot(0.25, 0.75)]]
+    assert model.date == "2026-07-01"
+    # The page describes the same keys, and those of times to an event.
+    described = re.findall(r"^\| `(\w+)` \|", PAGE.read_text(encoding="utf-8").partition("\nNumbers")[0], re.MULTILINE)
+    assert [key for key in described if key != "hazards"] == list(by_hand)
 
 
 # ------------------------------------------------------------------ damage

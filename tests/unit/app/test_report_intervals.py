@@ -7,7 +7,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from reported import EVIL, QUOTED, Tree, drawings, errors_of, faults_of, inferred, no_errors, regression, three_classes
+from reported import (
+    EVIL,
+    QUOTED,
+    Tree,
+    drawings,
+    errors_of,
+    faults_of,
+    inferred,
+    no_errors,
+    regression,
+    tables,
+    three_classes,
+)
 from scipy.stats import norm
 
 from taciturn.app.cli.show import print_model
@@ -22,7 +34,7 @@ SUBJECTS = {"regress": QUOTED, "classify": "y (yes against no)"}
 
 
 def table_of(root, start):
-    (table,) = [t for t in root.find("table") if t.children[0].words().startswith(start)]
+    (table,) = tables(root, start)
     header, *rows = [[cell.words() for cell in row.children] for row in table.find("tr")]
     return header, {row[0]: row[1:] for row in rows}
 
@@ -108,7 +120,7 @@ def test_ratios_are_told_per_unit_of_the_column():
 def test_the_forest_plot_and_the_table_have_the_same_numbers(model):
     root = Tree(model_report(model)).root
     what = "Odds ratios of" if model.task == "classify" else "Coefficients of"
-    captions = [table for table in root.find("table") if table.children[0].words().startswith(what)]
+    captions = tables(root, what)
     charts = [svg for svg in drawings(root) if svg.find("circle")]
     assert len(charts) == len(captions)
     for chart, table in zip(charts, captions, strict=True):

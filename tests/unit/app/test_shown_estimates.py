@@ -17,6 +17,7 @@ from reported import (
     no_errors,
     partly,
     regression,
+    tables,
     three_classes,
 )
 
@@ -48,8 +49,7 @@ def shown(capsys, monkeypatch):
 def rows_of(root, start):
     return [
         {row.children[0].words(): [cell.words() for cell in row.children[1:]] for row in table.find("tr")}
-        for table in root.find("table")
-        if table.children[0].words().startswith(start)
+        for table in tables(root, start)
     ]
 
 

@@ -23,7 +23,7 @@ from taciturn import (
     private_score,
 )
 from taciturn.core.validation import ONE
-from taciturn.data.persons import PERSON_WEIGHT, PersonRows, canonical_key, read_persons
+from taciturn.data.persons import PersonRows, canonical_key, read_persons
 from taciturn.data.records import Records
 from taciturn.engines import ArraySource
 from taciturn.losses import HuberLoss
@@ -192,7 +192,7 @@ def test_means_are_cut_towards_zero_and_shares_rounded_down():
     assert persons.starts.tolist() == [0, 3, 5]
     assert persons.mean_terms(np.array([-1, -1, 0, 3, 2, -9])).tolist() == [0, 2, -9]
     assert persons.cell_shares(np.array([0, 1, 1, 0, -1, 2]), 3, 100).tolist() == [33 + 50, 66, 100]
-    assert persons.weights.tolist() == [PERSON_WEIGHT // 3] * 3 + [PERSON_WEIGHT // 2] * 2 + [PERSON_WEIGHT]
+    assert persons.of_rows.tolist() == [3, 3, 3, 2, 2, 1]
     nobody = PersonRows.of_slots(np.zeros(0, dtype=np.intp))
     assert nobody.mean_terms(np.zeros(0, dtype=np.int64)).sum() == 0
 

@@ -32,7 +32,8 @@ def errors(std_error, degrees=INF, allowance=0.0, confounded=None, **changes):
 def summary(found, names=("age", "BMI", "weight"), coefficients=None, **changes):
     values = np.full(found.std_error.shape, 0.7) if coefficients is None else np.atleast_2d(coefficients)
     words = {"ratio": "odds ratio"} if "classes" in changes else {"has_shifted_intercept": True}
-    return CoefficientSummary("A model", {"Budget": "epsilon 1"}, names, values, found, **(words | changes))
+    words |= {"title": "A model", "facts": {"Budget": "epsilon 1"}} | changes
+    return CoefficientSummary(names=names, coefficients=values, inference=found, **words)
 
 
 # ------------------------------------------------------------------ numbers
@@ -124,9 +125,9 @@ def test_no_number_of_a_coefficient_without_error_is_shown():
     assert frame.loc["age"].notna().all()
     for text in (str(made), made._repr_html_()):
         assert "987" not in text
-        # Text repeats the mark in the tables of effects and of odds ratios.
+        # Text repeats the mark in the tables of effects, of odds ratios and of the parts of errors.
         assert text.count("not estimable") - text.count("not estimable at this budget") == (
-            6 if text == str(made) else 2
+            8 if text == str(made) else 2
         )
     assert made.marks(0) == ["", "not estimable", "not estimable", ""]
     assert made.order(0) == [0, 1, 2]
@@ -256,3 +257,52 @@ def test_the_frame_has_classes_and_features():
     p_values = frame["p"].drop("(intercept)", level="feature").dropna()
     expected = stats.false_discovery_control(p_values)
     np.testing.assert_allclose(frame["p (BH)"].dropna(), expected)
+
+
+# ------------------------------------------------------------------ the width of a terminal
+
+LONG = "education=university or another long degree"
+
+
+def longest_line(made):
+    return max(map(len, str(made).splitlines()))
+
+
+def widest_summary(coefficient, **changes):
+    """Long names, numbers with exponents, a coefficient without an error, and units of columns."""
+    found = errors([[2.345e-05, 1.234e-05, 0.3, NAN], [0.2, NAN, 1.234e-05, 0.2]], confounded=((), (0,), (), (1,)))
+    names, coefficients = (LONG, "a" * 27, "BMI"), [[coefficient, -1.0, 0.1, 0.3], [0.1, 9.0, coefficient, 0.2]]
+    words = {"units": np.array([1e5, 1.0, 1e-5]), "steps": (10.0, None, 5.0), "classes": ("no" * 40, "yes", "b" * 90)}
+    return summary(found, names, coefficients, ratio="incidence rate ratio", **(words | changes))
+
+
+@pytest.mark.parametrize("coefficient", [0.7, -1.2345e-05, -123456.0])
+def test_every_line_fits_a_terminal_of_80_columns(coefficient):
+    made = widest_summary(coefficient, title="A model " * 20, facts={"Records": "1,234 " * 20})
+    assert longest_line(made) <= 80
+    # Nothing is lost: every column of a statistical package, and the parts of the standard error.
+    headings = " ".join(line for line in str(made).splitlines() if line.startswith(" " * 16)).split()
+    assert {"coefficient", "lower", "upper", "p", "(BH)", "sampling", "privacy", "z", "ratio", "effect"} < {*headings}
+    assert "educa" in str(made)
+    assert "degree" in str(made)
+
+
+def test_a_table_in_one_piece_is_caught(monkeypatch):
+    whole = ("coefficient", "std error", "sampling", "privacy", "z", "p", "p (BH)", "lower", "upper")
+
+    def blocks(self, table):
+        yield self._block({name: self.columns[name][table] for name in whole}, table, self.rows)
+
+    monkeypatch.setattr(CoefficientSummary, "_blocks", blocks)
+    assert longest_line(widest_summary(0.7)) > 80
+
+
+def test_noise_as_large_as_a_coefficient_is_marked_in_text_and_notebooks():
+    found = errors([0.1, 0.5, 0.3, 0.4], privacy=np.array([[0.05, 0.4, 0.1, 0.1]]))
+    made = summary(found, coefficients=[0.5, 0.3, -0.4, 0.7])
+    for text in (str(made), made._repr_html_()):
+        assert text.count("†") == 2
+        assert "The noise for privacy is about as large as this number, or larger." in text
+    (marked,) = [line for line in str(made).splitlines() if "†" in line and "The noise" not in line]
+    assert marked.split()[:3] == ["BMI", "0.3", "†"]
+    assert "†" not in str(summary(errors([0.1, 0.5, 0.3, 0.4])))

@@ -99,7 +99,7 @@ def test_words_are_rounded_up():
     assert f"mu = {math.ceil(mu * 1e4) / 1e4:.4g}" in words
     for rate in (*rates.tpr, rates.advantage):
         number = 100 * rate
-        digits = 3 - math.floor(math.log10(number))
+        digits = 2 - math.floor(math.log10(number))
         shown = math.ceil(number * 10**digits) / 10**digits
         assert shown >= number
-        assert f"{shown:.4g}%" in words
+        assert f"{shown:.3g}%" in words

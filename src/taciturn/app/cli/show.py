@@ -7,7 +7,7 @@ import io
 import math
 import operator
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -51,7 +51,7 @@ from taciturn.app.cli.tables import (
 )
 from taciturn.charts import format_estimate
 from taciturn.core.errors import CertificateError, ParameterError, visible
-from taciturn.methods.inference.tidy import MARK, MEANING, exponential
+from taciturn.methods.inference.tidy import MEANING, exponential, marked
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -167,13 +167,6 @@ class _Weights:
         return "for a change of" if console().width >= _NARROW else "for a\nchange of"
 
 
-def _marked(cells: list[str], marks: Sequence[bool]) -> list[str]:
-    """Cells with the mark of noise behind some of them, so that numbers stay below one another."""
-    if not any(marks):
-        return cells
-    return [f"{cell} {MARK if mark else ' '}" for cell, mark in zip(cells, marks, strict=True)]
-
-
 def _references(names: list[str], *, full: bool) -> str:
     """Which levels the weights of categories are compared with."""
     listed = ", ".join(names) if full or len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"
@@ -199,7 +192,7 @@ def _table(found: _Weights, group: range, most: int | None) -> Table:
     columns = [
         (
             _cut(found.outputs[i], _LONGEST_LABEL) if found.outputs else "weight",
-            _marked(
+            marked(
                 [f"{value:+.4g}" for value in (*found.values[i, :shown], *_only(found.intercept, i))],
                 [*found.noisy[i, :shown], *([] if found.intercept is None else [False])],
             ),
@@ -291,7 +284,7 @@ def _interval_table(model: Model, summary: CoefficientSummary, table: int, level
     for name in ("coefficient", "std error", "privacy", "lower", "upper"):
         numbers[name] = [value * share for value, share in zip(numbers[name], shares, strict=False)]
     cells = {
-        "coefficient": _marked(
+        "coefficient": marked(
             ["-" if math.isnan(number) else f"{number:+.4g}" for number in numbers["coefficient"]],
             summary.noisy(table),
         ),

@@ -118,6 +118,7 @@ def model_report(model: Model, score: ScoreFile | None = None, plan: PlanFile | 
         sheet_releases=[*certificate.events, *(() if scored is None else scored.certificate.events)],
         assumed=dict.fromkeys((*certificate.assumptions, *(() if scored is None else scored.certificate.assumptions))),
         budget=_budget(certificate, None if scored is None else scored.certificate),
+        signed_attacks=_attacks(_together(certificate, None if scored is None else scored.certificate) or certificate),
     )
 
 
@@ -157,12 +158,21 @@ def _budget(certificate: Certificate, score: Certificate | None) -> str:
         return own
     if score.status == "not private":
         return f"{own}; the score was computed without noise, from data that have to be public"
-    try:
-        together = compose(certificate, score)
-    except CertificateError:
+    together = _together(certificate, score)
+    if together is None:
         return f"{own} for the model, and {_cost(score)} for its score, under another relation or unit"
     parts = f"{own} for the model, {_cost(score)} for its score"
     return f"{_cost(together)} together, if on the same {certificate.unit}s: {parts}"
+
+
+def _together(certificate: Certificate, score: Certificate | None) -> Certificate | None:
+    """The model and its private score as one release; None if there is no score, or if they do not add up."""
+    if score is None or score.status == "not private":
+        return None
+    try:
+        return compose(certificate, score)
+    except CertificateError:
+        return None
 
 
 def _cost(certificate: Certificate) -> str:

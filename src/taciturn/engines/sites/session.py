@@ -226,12 +226,16 @@ class Site:
             table.x_bound or builder.x_bound,
             math.inf,
         )
-        if isinstance(target, LabelMap) and table.classes is not None:
-            agrees = agrees and target.classes.tolist() == np.asarray(list(table.classes)).tolist()
-        if isinstance(target, NumberMap) and table.y_bounds is not None:
-            stated = getattr(target.function, "keywords", {}).get("y_bounds", table.y_bounds)
-            agrees = agrees and tuple(stated) == tuple(table.y_bounds)
-        return agrees
+        if target is not None and table.classes is not None:
+            labels = target.classes.tolist() if isinstance(target, LabelMap) else None
+            agrees = agrees and labels == np.asarray(list(table.classes)).tolist()
+        if target is not None and table.y_bounds is not None:
+            stated = getattr(getattr(target, "function", None), "keywords", {}).get("y_bounds", table.y_bounds)
+            agrees = agrees and isinstance(target, NumberMap) and tuple(stated) == tuple(table.y_bounds)
+        measures = builder.measures or Measures()
+        weight, exposure = table.weight_bound, table.exposure_bound
+        agrees = agrees and measures.weight_bound in (None, weight or measures.weight_bound)
+        return agrees and measures.exposure_bound in (None, exposure or measures.exposure_bound)
 
     def _divide(self, source: object, into: object, first: object) -> None:
         """Divide the table in two, once after it was opened, by a mask over the rows or persons of all sites."""
@@ -260,6 +264,8 @@ def describe_table(table: OpenTable) -> dict[str, Any]:
         "has_persons": table.has_persons,
         "has_weight": table.has_weight,
         "has_exposure": table.has_exposure,
+        "weight_bound": None if table.weight_bound is None else float(table.weight_bound),
+        "exposure_bound": None if table.exposure_bound is None else float(table.exposure_bound),
         "classes": None if table.classes is None else tuple(table.classes),
         "y_bounds": None if table.y_bounds is None else tuple(float(each) for each in table.y_bounds),
         "x_bound": None if table.x_bound is None else float(table.x_bound),
@@ -349,7 +355,7 @@ class Session:
         self._over: str | None = None
         hellos = self._received()
         self.table = self._agreed(hellos)
-        keys = {name: hello["key"] for name, hello in hellos.items()}
+        keys = {name: hello.get("key") for name, hello in hellos.items()}
         self._exchange({"kind": "keys", "keys": keys})
 
     def _agreed(self, hellos: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -398,10 +404,11 @@ class Session:
         self.n_requests += 1
         answers = self._exchange({"number": self.n_requests, **request})
         words = [answer.get("sum") for answer in answers.values()]
-        shapes = {answer.get("shape") for answer in answers.values()}
+        shape, *others = (answer.get("shape") for answer in answers.values())
         if not all(isinstance(each, np.ndarray) and each.dtype == np.uint64 and each.ndim == 1 for each in words):
             raise self._ending("sums", "something else")
-        if len(shapes) > 1 or len({each.size for each in words}) > 1:
+        sizes = {each.size for each in words}
+        if any(other != shape for other in others) or sizes != {_n_words(shape)}:
             raise self._ending("sums of one form", "several")
         if any(int(each[-1]) == _CHECK for each in words):
             raise self._ending("masked sums", "one without a mask")
@@ -411,7 +418,7 @@ class Session:
         signed: IntArray = total.view(np.int64)
         if int(signed[-1]) != _CHECK * len(words):
             raise self._ending("sums whose masks cancel", "others")
-        return signed[:-1].reshape(shapes.pop())
+        return signed[:-1].reshape(shape)
 
     def _ending(self, expected: str, found: str) -> DataError:
         """The session ends: a site, or what is between, does not do what was agreed."""
@@ -450,6 +457,13 @@ class Session:
             )
         self.close()
         raise DataError(self._over)
+
+
+def _n_words(shape: object) -> int:
+    """How many words a sum of this shape has with its check; -1 for what is no shape."""
+    if isinstance(shape, tuple) and all(type(length) is int and length >= 0 for length in shape):
+        return math.prod(shape) + 1
+    return -1
 
 
 class SitesSource(PartitionedSource):
@@ -499,6 +513,7 @@ class SitesTable(OpenTable):
         self.names, self.n_features, self.is_sparse = stated["names"], stated["n_features"], stated["is_sparse"]
         self.has_target, self.has_persons = stated["has_target"], stated["has_persons"]
         self.has_weight, self.has_exposure = stated["has_weight"], stated["has_exposure"]
+        self.weight_bound, self.exposure_bound = stated["weight_bound"], stated["exposure_bound"]
         self.classes, self.y_bounds, self.x_bound = stated["classes"], stated["y_bounds"], stated["x_bound"]
         self.groups, self.person_column = stated["groups"], stated["person_column"]
         self.invalid = self.plan.invalid
@@ -527,8 +542,16 @@ class SitesTable(OpenTable):
         """The public numbers of rows of the sites."""
         return self.plan.lengths
 
-    def check_relation(self, relation: str) -> None:
-        """Raise for add-remove, which protects the numbers of rows that the plan states."""
+    def check_method(self, names: Sequence[str], relation: str) -> None:
+        """Raise for a method that the plan does not list, since its sites would refuse when all is reserved.
+
+        Raise, too, for add-remove, which protects the numbers of rows that the plan states.
+        """
+        if set(names).isdisjoint(self.plan.methods):
+            raise DataError(
+                f"X: expected a method that the plan of the sites lists, got {names[0]}; use "
+                f"{', '.join(self.plan.methods)}, or agree on a new plan."
+            )
         if relation == "add-remove":
             raise ParameterError(
                 "relation",

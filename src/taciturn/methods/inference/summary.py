@@ -21,7 +21,7 @@ from taciturn.data.sensitivity import Relation
 from taciturn.methods.families import FAMILIES, Family
 from taciturn.methods.inference.run import WhitenedEstimate
 from taciturn.methods.inference.tidy import INTERCEPT as TIDY_INTERCEPT
-from taciturn.methods.inference.tidy import NOISY, TidyRow, TidyTable, exponential
+from taciturn.methods.inference.tidy import MARK, MEANING, NOISY, TidyRow, TidyTable, exponential, marked
 from taciturn.privacy.budget import Budget
 from taciturn.privacy.certificate import Certificate
 
@@ -259,7 +259,9 @@ INTERCEPT = "(intercept)"
 NOT_ESTIMABLE, NO_INTERVAL = "not estimable", "no interval"
 """Marks of rows without a standard error."""
 
-_LONGEST_NAME, _MOST_NAMED = 28, 12
+# A terminal of the usual width shows every line whole.
+_WIDTH = 80
+_LONGEST_NAME, _SHORTEST_NAME, _MOST_NAMED = 28, 16, 12
 # Few rows have them, and a sentence states how large they are.
 _IN_FRAMES = ("df", "allowance")
 
@@ -543,13 +545,19 @@ class CoefficientSummary:
             names[_MOST_NAMED - 1 :] = [f"{len(names) - _MOST_NAMED + 1} more"]
         return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
+    @property
+    def _below(self) -> tuple[str, ...]:
+        """Sentences below a printed table."""
+        is_marked = any(any(self.noisy(table)) for table in range(len(self.subjects)))
+        return (*((MEANING,) if is_marked else ()), *self.notes, *self.adjustment)
+
     def __str__(self) -> str:
         blocks = [lines for table in range(len(self.subjects)) for lines in self._blocks(table)]
-        width = max(len(line) for block in blocks for line in block)
-        ruled = [line for block in blocks for line in ("-" * width, *block)]
-        facts = [f"{name + ':':<22}{visible(value)}" for name, value in self.facts.items()]
-        notes = [line for note in (*self.notes, *self.adjustment) for line in _wrapped(visible(note), width)]
-        return "\n".join((visible(self.title), "=" * width, *facts, *ruled, "=" * width, *notes))
+        rule = "-" * _WIDTH
+        ruled = [line for block in blocks for line in (rule, *block)]
+        facts = [line for name, value in self.facts.items() for line in _wrapped(f"{name + ':':<22}{value}", " " * 22)]
+        notes = [line for note in self._below for line in _wrapped(note)]
+        return "\n".join((*_wrapped(self.title), "=" * _WIDTH, *facts, *ruled, "=" * _WIDTH, *notes))
 
     def __repr__(self) -> str:
         return str(self)
@@ -561,22 +569,22 @@ class CoefficientSummary:
         head = "".join(f"<th>{_safe(name)}</th>" for name in ("feature", *columns))
         tables = ""
         for k, subject in enumerate(self.subjects):
-            rows = ""
+            rows, noisy = "", self.noisy(k)
             for i, (name, mark) in enumerate(zip(self.rows, self.marks(k), strict=True)):
                 texts = [_number(column, values[k, i]) for column, values in columns.items()]
-                texts[0] = mark or texts[0]
+                texts[0] = mark or texts[0] + (MARK if noisy[i] else "")
                 rows += f"<tr><th>{_safe(name)}</th>{''.join(f'<td>{text}</td>' for text in texts)}</tr>"
             caption = f"<caption>{_safe(subject)}</caption>" if len(self.subjects) > 1 else ""
             tables += f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-        notes = "".join(f"<p>{_safe(note)}</p>" for note in (*self.notes, *self.adjustment))
+        notes = "".join(f"<p>{_safe(note)}</p>" for note in self._below)
         return f"<table><caption>{_safe(self.title)}</caption><tbody>{facts}</tbody></table>{tables}{notes}"
 
     def _blocks(self, table: int) -> Iterator[list[str]]:
-        """Lines of the tables of errors, of effects and of ratios."""
+        """Lines of the tables of intervals, of effects, of ratios, and of what standard errors consist of."""
         columns = {name: values[table] for name, values in self.columns.items()}
-        errors = ("coefficient", "std error", "sampling", "privacy", "z", "p", "p (BH)", "lower", "upper")
-        subject = [visible(self.subjects[table])] if len(self.subjects) > 1 else []
-        yield [*subject, *self._block({name: columns[name] for name in errors}, table, self.rows)]
+        subject = _wrapped(self.subjects[table]) if len(self.subjects) > 1 else []
+        intervals = ("coefficient", "std error", "lower", "upper", "p", "p (BH)")
+        yield [*subject, *self._block({name: columns[name] for name in intervals}, table, self.rows)]
         if self.inference.reason is not None:
             return
         if self.units is not None:
@@ -589,19 +597,25 @@ class CoefficientSummary:
             lower, upper = self._ratio_ends
             ratios = {head: columns[self.ratio], "lower": columns[lower], "upper": columns[upper]}
             yield self._block(ratios, table, self.effect_rows[: len(self.names)])
+        yield self._block({name: columns[name] for name in ("sampling", "privacy", "z")}, table, self.rows)
 
     def _block(self, columns: Mapping[str, FloatArray], table: int, rows: Sequence[str]) -> list[str]:
         """Lines of a table of some of the rows, the names first; a mark stands in the place of the first number."""
         n_rows = len(rows)
-        names, marks = [*map(_shortened, rows)], self.marks(table)[:n_rows]
-        left = max(map(len, [*names, ""])) + 1
+        marks = self.marks(table)[:n_rows]
         cells = {head: [_number(head, value) for value in values[:n_rows]] for head, values in columns.items()}
         first = next(iter(cells))
         cells[first] = [mark or text for text, mark in zip(cells[first], marks, strict=True)]
+        if first == "coefficient":
+            cells[first] = marked(cells[first], self.noisy(table))
         widths = {head: max(len(head), *map(len, texts), 7) + 1 for head, texts in cells.items() if texts}
+        room = max(_SHORTEST_NAME, _WIDTH - 1 - sum(widths.values()))
+        names = [_shortened(row, min(room, _LONGEST_NAME)) for row in rows]
+        left = max(map(len, [*names, ""])) + 1
         lines = [" " * left + "".join(f"{head:>{widths[head]}}" for head in widths)]
         for i, name in enumerate(names):
-            lines.append(f"{name:<{left}}" + "".join(f"{cells[head][i]:>{widths[head]}}" for head in widths))
+            line = f"{name:<{left}}" + "".join(f"{cells[head][i]:>{widths[head]}}" for head in widths)
+            lines.append(line.rstrip())
         return lines
 
     @property
@@ -656,9 +670,10 @@ def _safe(text: str) -> str:
     return html.escape(visible(text))
 
 
-def _shortened(name: str) -> str:
+def _shortened(name: str, longest: int = _LONGEST_NAME) -> str:
     shown = visible(name)
-    return shown if len(shown) <= _LONGEST_NAME else f"{shown[: _LONGEST_NAME - 11]}…{shown[-10:]}"
+    last = min(10, longest // 2)
+    return shown if len(shown) <= longest else f"{shown[: longest - last - 1]}…{shown[-last:]}"
 
 
 def _number(head: str, value: float) -> str:
@@ -673,8 +688,9 @@ def _plain(value: float) -> str:
     return f"{value:.4g}"
 
 
-def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, max(width, 60))
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    """Lines of a text; those below the first one are indented."""
+    return textwrap.wrap(visible(text), _WIDTH, subsequent_indent=indent)
 
 
 # ---- What a model with standard errors has besides others: fixed columns, fitted errors, and a summary.

@@ -245,5 +245,12 @@ def _latex(text: str) -> str:
     return visible(text).translate(_LATEX)
 
 
+def marked(cells: list[str], marks: Sequence[bool]) -> list[str]:
+    """Cells with the mark of noise behind some of them, so that numbers stay below one another."""
+    if not any(marks):
+        return cells
+    return [f"{cell} {MARK if mark else ' '}" for cell, mark in zip(cells, marks, strict=True)]
+
+
 def _is_missing(cell: Any) -> bool:
     return isinstance(cell, float) and not math.isfinite(cell)

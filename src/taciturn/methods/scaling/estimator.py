@@ -28,7 +28,15 @@ from taciturn.data.records import (
     read_scaled,
     read_table,
 )
-from taciturn.engines.interface import ArraySource, BlockBuilder, OpenTable, Source, open_arguments, partitionwise
+from taciturn.engines.interface import (
+    ArraySource,
+    BlockBuilder,
+    OpenTable,
+    Source,
+    is_spark,
+    open_arguments,
+    partitionwise,
+)
 from taciturn.methods.base import Persons, PrivateEstimator, PublicFacts
 from taciturn.methods.options import MissingCells
 from taciturn.methods.scaling.plan import BoundsPlan, plan_bounds
@@ -38,6 +46,11 @@ from taciturn.privacy.budget import Budget
 from taciturn.privacy.certificate import Certificate, certify
 
 # ---- Columns with public bounds, mapped to [-1, 1].
+
+
+def _column_beside(X: Any, y: Any) -> Any:
+    """The target's column of a frame of Spark, which is no feature; other targets are ignored."""
+    return y if is_spark(X) else None
 
 
 class LinearScaler(Guarded, OneToOneFeatureMixin, TransformerMixin):
@@ -192,11 +205,11 @@ class BoundedScaler(LinearScaler, BaseEstimator):
         X : array-like or sparse matrix of shape (n_samples, n_features), dask array or data frame, or open table
             Only its shape and its column names are used.
         y : None
-            Ignored.
+            Ignored, but for a column of a frame of Spark that is no feature, by its name.
         """
         check_invalid(self.invalid)
         stated_lower, stated_upper = self.lower, self.upper
-        X, *_ = open_arguments(X, None, None)
+        X, *_ = open_arguments(X, _column_beside(X, y), None)
         if self.bounds is not None:
             names = X.names if isinstance(X, OpenTable) else names_of_columns(X)
             stated_lower, stated_upper = self._named_bounds(names)
@@ -468,7 +481,7 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
         X : array-like of shape (n_samples, n_features), dask array or data frame, or open table
             The features, in their own units.
         y : None
-            Ignored.
+            Ignored, but for a column of a frame of Spark that is no feature, by its name.
         persons : array-like of shape (n_samples,), default=None
             The key of the person that each row is about, where a person may have several rows: the guarantee is then
             for all rows of a person together, and each person counts once in every quantile. A row without a key is a
@@ -480,7 +493,7 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
             The fitted scaler.
         """
         self.check_parameters()
-        X, _, persons = self._open(X, None, persons)
+        X, _, persons = self._open(X, _column_beside(X, y), persons)
         facts, whose = self._person_facts(self._public_facts(X, y), persons)
         plan = self._plan(facts)
         with self._reserve(plan, facts) as reservation:

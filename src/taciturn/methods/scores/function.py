@@ -759,7 +759,7 @@ default="auto"
     asked = metric_of(estimator, "all" if table is not None and metric == "auto" else metric)
     if table is not None:
         check_scored_table(asked, table, invalid)
-        table.check_relation(relation)
+        table.check_method([_WHAT], relation)
     planned = partial(
         plan_score,
         Budget(epsilon, delta),

@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from taciturn import SparseClassifier
+from taciturn import SparseClassifier, SparseRegressor
 from taciturn.methods import descent
 
 N, D = 60_000, 20
@@ -50,14 +50,63 @@ def test_few_steps_fit_a_large_table_as_well_as_many(monkeypatch, request):
     assert excess(N) > 2.0 * few
 
 
+SIZES = (4000, 12_000, 36_000, 108_000)
+
+
+def never_worse(found):
+    return all(more < fewer for fewer, more in pairwise(found))
+
+
+def fall_behind(monkeypatch):
+    """With the same momentum in all directions, and steps that fall with the size of a table."""
+    monkeypatch.setattr(descent, "_STEPS_OF_LARGE", 0)
+    monkeypatch.setattr(descent, "_STEPS_OF_LARGEST", 8)
+    monkeypatch.setattr(descent, "_momentum_for", lambda time, n_steps: min(1.0 - n_steps / time, 0.9))
+    monkeypatch.setattr(descent.StepRule, "momentum_along", lambda self, c: np.full(c.shape, self.momentum))
+
+
 @pytest.mark.slow
 def test_more_rows_never_give_a_worse_model(monkeypatch):
     """Steps are limited by the entries of a table as those of tables fifty times as large are."""
     monkeypatch.setattr(descent, "_MANY_ENTRIES", descent._MANY_ENTRIES / 50.0)
     monkeypatch.setattr(descent, "_MOST_ENTRIES", descent._MOST_ENTRIES / 50.0)
-    found = [excess(n) for n in (4000, 12_000, 36_000, 108_000)]
-    assert all(more < fewer for fewer, more in pairwise(found)), found
+    found = [excess(n) for n in SIZES]
+    assert never_worse(found), found
     steps = [
         SparseClassifier(x_bound=1.0, classes=(0, 1), n_nonzero="all").fit(*table(n)[:2]).n_iter_ for n in (4000, N)
     ]
     assert steps == [descent._STEPS_OF_LARGE, descent._STEPS_OF_LARGEST]
+    fall_behind(monkeypatch)
+    found = [excess(n) for n in SIZES]
+    assert not never_worse(found), found
+
+
+@cache
+def numbers(n):
+    """Numbers that depend on directions as labels do, and their mean squared error by least squares."""
+    X = table(n)[0]
+    rng = np.random.default_rng(1)
+    y = np.clip(X @ (0.1 * rng.normal(size=D)) + 0.1 * rng.normal(size=n), -1.0, 1.0)
+    rows = np.column_stack((X, np.ones(n)))
+    return X, y, rows, np.linalg.lstsq(rows, y, rcond=None)[0]
+
+
+def excess_of_numbers(n, epsilon=8.0, seeds=3):
+    """The mean squared distance from the predictions of least squares."""
+    X, y, rows, best = numbers(n)
+    parameters = {"epsilon": epsilon, "x_bound": 1.0, "y_bounds": (-1.0, 1.0), "n_nonzero": "all"}
+    fits = (SparseRegressor(random_state=seed, **parameters).fit(X, y) for seed in range(seeds))
+    return float(np.mean([np.mean((fit.predict(X) - rows @ best) ** 2) for fit in fits]))
+
+
+@pytest.mark.slow
+def test_more_rows_never_give_a_worse_regression(monkeypatch):
+    """From a descent to whitened coordinates, and from many passes to five."""
+    monkeypatch.setattr(descent, "_MANY_ENTRIES", descent._MANY_ENTRIES / 50.0)
+    monkeypatch.setattr(descent, "_MOST_ENTRIES", descent._MOST_ENTRIES / 50.0)
+    found = [excess_of_numbers(n) for n in SIZES]
+    assert never_worse(found), found
+    monkeypatch.setattr("taciturn.methods.sparse.estimator.plan_tall", lambda plan: None)
+    fall_behind(monkeypatch)
+    found = [excess_of_numbers(n) for n in SIZES]
+    assert not never_worse(found), found

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from taciturn import SparseRegressor
+from taciturn.engines import ArraySource
+from taciturn.methods.inference.algebra import Span
 from taciturn.methods.inference.plan import InferencePlan
+from taciturn.methods.releases import Releases
 
 
 def collinear(seed, n=20_000, rho=0.999):
@@ -73,3 +76,60 @@ def test_nothing_of_the_errors_is_released():
     assert model.certificate_.epsilon == 1.0
     assert not any("scores" in release.what for release in model.certificate_.events)
     assert not hasattr(model, "inference_")
+
+
+# ---- Five passes over the records.
+
+
+def passes(monkeypatch, X, y, **given):
+    """A model, and how often its fit went through the records."""
+    asked, total = [], ArraySource.total
+    with monkeypatch.context() as patched:
+        patched.setattr(ArraySource, "total", lambda source, task: (asked.append(task), total(source, task))[1])
+        return make(n_nonzero="all", **given).fit(X, y), len(asked)
+
+
+def tall(seed, n=150_000):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, 5))
+    X[:, 1] = 0.9 * X[:, 0] + 0.1 * X[:, 1]
+    return X, np.clip(X @ np.array([0.3, -0.2, 0.1, 0.0, 0.2]) + 0.1 * rng.standard_normal(n), -1, 1)
+
+
+def excess(model, X, y):
+    """Mean squared error above that of least squares, in units of the latter."""
+    best = np.mean((np.column_stack((X, np.ones(len(X)))) @ least_squares(X, y) - y) ** 2)
+    return float(np.mean((model.predict(X) - y) ** 2) / best - 1.0)
+
+
+def test_a_tall_table_is_read_five_times(monkeypatch):
+    X, y = tall(0)
+    model, n_passes = passes(monkeypatch, X, y, epsilon=1.0)
+    assert n_passes == 5
+    assert excess(model, X, y) < 1e-3
+    # One after the other, the same sums take nine passes.
+    monkeypatch.setattr(Releases, "ask_together", lambda releases, *asked: [releases.ask(each) for each in asked])
+    assert passes(monkeypatch, X, y, epsilon=1.0)[1] == 9
+
+
+def test_gradients_after_the_first_correct_what_noise_of_the_matrix_leaves(monkeypatch):
+    # Columns that hardly vary around their means: noise hides how much in the first Gram matrix.
+    rng = np.random.default_rng(0)
+    X = np.clip(0.8 + 0.03 * rng.standard_normal((150_000, 4)), -1, 1)
+    y = np.clip((X - 0.8) @ np.array([3.0, -2.0, 1.0, 2.0]) + 0.05 * rng.standard_normal(len(X)), -1, 1)
+    model, n_passes = passes(monkeypatch, X, y, epsilon=1.0)
+    assert n_passes == 5
+    assert excess(model, X, y) < 2e-3
+    # Without corrections the start stays.
+    monkeypatch.setattr(Span, "inverse", property(lambda span: np.zeros((len(span.basis), len(span.basis)))))
+    assert excess(passes(monkeypatch, X, y, epsilon=1.0)[0], X, y) > 2e-2
+
+
+def test_partitions_give_the_same_bits(monkeypatch):
+    X, y = tall(0)
+    whole = make(epsilon=1.0, n_nonzero="all").fit(X, y)
+    begin = ArraySource.__init__
+    monkeypatch.setattr(ArraySource, "__init__", lambda *given, **named: begin(*given, **named, n_partitions=7))
+    parts = make(epsilon=1.0, n_nonzero="all").fit(X, y)
+    assert np.array_equal(parts.coef_, whole.coef_)
+    assert parts.intercept_ == whole.intercept_

@@ -161,7 +161,8 @@ def check_real(low: float, high: float, /, *, closed: str = "both", **named: obj
 def check_integer(low: int, high: int | None = None, /, **named: object) -> int:
     """An integer of at least ``low`` and, unless None, at most ``high``."""
     name, value = _only(named)
-    integral = isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
+    # Asking the abstract class takes long beside a step of a small fit.
+    integral = type(value) is int or (isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_))
     number = int(value) if integral else low - 1  # type: ignore[call-overload]
     if number < low or (high is not None and number > high):
         expected = f"an integer >= {low}" if high is None else f"an integer from {low} to {high}"

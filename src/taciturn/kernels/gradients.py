@@ -298,6 +298,32 @@ def _products(
 
 
 @compiled(fastmath=_EXACT)
+def squared_norms(X: Int32Array, norms: FloatArray) -> None:  # pragma: no cover (compiled)
+    """``norms = (X**2).sum(axis=1)``, below 2**53 and therefore exact."""
+    for i in range(norms.size):
+        row = X[i]
+        total = 0.0
+        for j in range(row.size):
+            entry = np.float64(row[j])
+            total += entry * entry
+        norms[i] = total
+
+
+@compiled(fastmath=_EXACT)
+def squared_distances(X: Int32Array, centre: FloatArray, norms: FloatArray) -> None:  # pragma: no cover (compiled)
+    """The same of rows less a centre of integers: the square is below 2**53, as are the sums that it is made of."""
+    for i in range(norms.size):
+        row = X[i]
+        total, product = 0.0, 0.0
+        for j in range(row.size):
+            entry = np.float64(row[j])
+            total += entry * entry
+            product += entry * centre[j]
+        norms[i] = total - 2.0 * product
+    norms += np.sum(centre * centre)
+
+
+@compiled(fastmath=_EXACT)
 def _accumulate(
     X: Int32Array, start: int, stop: int, weights: FloatArray, sums: FloatArray
 ) -> None:  # pragma: no cover (compiled)
@@ -629,6 +655,9 @@ def softmax_gradient_sums(
 def warm_up_gradients(*, sparse: bool, several_classes: bool) -> None:
     """Compile the sums of one margin or of several, or for sparse rows the weights alone, once a process."""
     X, row, one = np.zeros((1, 1), dtype=np.int32), np.zeros(1), np.ones(1)
+    if not sparse:
+        squared_norms(X, np.zeros(1))
+        squared_distances(X, row, np.zeros(1))
     if sparse:
         weigh_rows(np.zeros(1), 0.0, 1.0, 0.0, one, one, one, row, 1, DerivativeCurve("logistic").numbers, row)
     elif several_classes:

@@ -33,6 +33,8 @@ from taciturn.kernels.gradients import (
     log_sum_exp,
     rows_at_once,
     softmax_gradient_sums,
+    squared_distances,
+    squared_norms,
     weigh_rows,
 )
 from taciturn.losses import LogLinkLoss, Loss
@@ -44,6 +46,14 @@ from taciturn.methods.descent import add_shares
 def squared_row_norms(design: Design, centre: FloatArray | None = None) -> FloatArray:
     """Squared L2 norms of the rows less a centre, in lattice units. Exact: below 2**53 for half a million columns."""
     norms = np.empty(design.shape[0])
+    if not design.is_sparse:
+        integers = design.compact()
+        if integers.dtype == np.int32:
+            if centre is None:
+                squared_norms(integers, norms)
+            else:
+                squared_distances(integers, centre, norms)
+            return norms
     for rows, part in design.pieces():
         if sp.issparse(part):
             norms[rows] = np.asarray(part.power(2).sum(axis=1)).ravel()

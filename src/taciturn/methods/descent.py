@@ -299,19 +299,20 @@ def propagate(
 ) -> tuple[FloatArray, FloatArray]:
     """Per direction, what the mean of a linear descent's second half keeps of its start, and of noise of variance 1."""
     n_steps = len(steps)
-    # Row t has the error by the noise of step t, the last row that of the start.
+    # The first row has the error of the start, row t + 1 that by the noise of step t: later rows are still zero.
     errors, velocities = np.zeros((2, n_steps + 1, scales.size))
-    errors[-1] = 1.0
+    errors[0] = 1.0
     means, n_averaged = np.zeros_like(errors), 0
     for t, step in enumerate(steps):
-        gradients = curvatures * errors
-        gradients[t] += 1.0
-        velocities = momentum * velocities - step * scales * gradients
-        errors = errors + velocities
+        so_far = slice(t + 2)
+        gradients = curvatures * errors[so_far]
+        gradients[-1] += 1.0
+        velocities[so_far] = momentum * velocities[so_far] - step * scales * gradients
+        errors[so_far] += velocities[so_far]
         if 2 * t >= n_steps - 1:
             n_averaged += 1
-            means += (errors - means) / n_averaged
-    return means[-1], np.square(means[:-1]).sum(axis=0)
+            means[so_far] += (errors[so_far] - means[so_far]) / n_averaged
+    return means[0], np.square(means[1:]).sum(axis=0)
 
 
 # ---- Gradient descent on released sums: the one loop of all methods that make noisy gradient steps.
@@ -435,7 +436,11 @@ class Damping:
         """The strengths along all directions."""
         if self.directions is None:
             return self.strengths
-        along = np.square(self._held(weights) @ self.directions).mean(axis=0)
+        return self._strengths(self._held(weights) @ self.directions)
+
+    def _strengths(self, held: FloatArray) -> FloatArray:
+        """The strengths, given weights along the directions."""
+        along = np.square(held).mean(axis=0)
         square = self.size**2
         typical = (_USUAL_DIRECTIONS * square + self.clear @ along) / (_USUAL_DIRECTIONS + float(self.clear.sum()))
         shrunk: FloatArray = self.strengths * min(1.0, float(square / typical))
@@ -443,10 +448,12 @@ class Damping:
 
     def pull(self, weights: FloatArray) -> FloatArray:
         """The gradient of the penalty."""
-        held, strengths = self._held(weights), self.at(weights)
+        held = self._held(weights)
         if self.directions is None:
-            return held * strengths
-        return self._held((held @ self.directions * strengths) @ self.directions.T)
+            return held * self.strengths
+        along = held @ self.directions
+        along *= self._strengths(along)
+        return self._held(along @ self.directions.T)
 
     def _held(self, weights: FloatArray) -> FloatArray:
         """Weights with zero in the free coordinates."""

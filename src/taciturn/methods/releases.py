@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from taciturn.methods.sums import (
     GramMatrix,
     RowNorms,
     RowStatistic,
+    Together,
     largest_row_norm,
 )
 from taciturn.privacy.claim import Release
@@ -151,6 +152,18 @@ class Ceiling(NamedTuple):
     n_records: int
 
 
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question(Generic[Answer]):
+    """A release that is paid for: the task whose sum it takes, the shape of that, and what is released of it."""
+
+    task: Task
+    shape: tuple[int, ...]
+    answer: Callable[[IntArray], Answer]
+
+
 class Releases:
     """Private answers to questions about a source; each is paid from the budget and uses up a child of the stream."""
 
@@ -178,7 +191,35 @@ class Releases:
         """The share of the budget that is not spent yet."""
         return self._budget.remaining
 
+    def ask(self, question: Question[Answer]) -> Answer:
+        """The answer to one question."""
+        return question.answer(self.source.total(question.task))
+
+    def ask_together(self, *questions: Question[Any]) -> list[Any]:
+        """The answers to several questions, in one pass over the records."""
+        sums = self.source.total(Together(tuple(question.task for question in questions)))
+        ends = np.cumsum([math.prod(question.shape) for question in questions])
+        parts = np.split(sums, ends[:-1])
+        return [question.answer(part.reshape(question.shape)) for question, part in zip(questions, parts, strict=True)]
+
     def quantile(
+        self,
+        what: str,
+        share: float,
+        statistic: RowStatistic,
+        low: float,
+        high: float,
+        *,
+        noiseless: Callable[[], float] | None = None,
+        **given: Any,
+    ) -> float:
+        """As :meth:`quantile_of` has it; without noise a number of its own, if given."""
+        if not self._budget.private and noiseless is not None:
+            self._budget.selection(what, share)
+            return noiseless()
+        return self.ask(self.quantile_of(what, share, statistic, low, high, **given))
+
+    def quantile_of(
         self,
         what: str,
         share: float,
@@ -190,10 +231,9 @@ class Releases:
         typical: float | None = None,
         falls: bool = False,
         ratio: float = _GRID_RATIO,
-        noiseless: Callable[[], float] | None = None,
         ceiling: Ceiling | None = None,
-    ) -> float:
-        """A quantile of a statistic on a geometric grid of public ends; without noise a number of its own, if given.
+    ) -> Question[float]:
+        """A quantile of a statistic on a geometric grid of public ends.
 
         Neighbouring points of the grid differ by a ``ratio``.
 
@@ -202,8 +242,6 @@ class Releases:
         values crowd at the upper end.
         """
         selection_range = self._budget.selection(what, share)
-        if not self._budget.private and noiseless is not None:
-            return noiseless()
         n_points = max(2, math.ceil(math.log(high / low) / math.log(ratio)) + 1)
         grid = np.geomspace(low, high, n_points)
         prior = None if typical is None else tuple((-0.5 * np.square(np.log(grid / typical))).tolist())
@@ -216,13 +254,16 @@ class Releases:
             prior,
             self.source.rank_weight,
         )
-        counts = self.source.total(CumulativeCounts(statistic, mechanism.grid))
-        if not self._budget.private:
-            return mechanism.grid[int(np.argmax(replace(mechanism, prior=None).count_scores(counts)))]
-        released = mechanism.release_counts(counts, self._child("quantile"))
-        if ceiling is not None and crowds_at_ceiling(mechanism, released, ceiling.n_records):
-            self.diagnose(Diagnosis(ceiling.kind, what))
-        return released
+
+        def release(counts: IntArray) -> float:
+            if not self._budget.private:
+                return mechanism.grid[int(np.argmax(replace(mechanism, prior=None).count_scores(counts)))]
+            released = mechanism.release_counts(counts, self._child("quantile"))
+            if ceiling is not None and crowds_at_ceiling(mechanism, released, ceiling.n_records):
+                self.diagnose(Diagnosis(ceiling.kind, what))
+            return released
+
+        return Question(CumulativeCounts(statistic, mechanism.grid), (n_points + 1,), release)
 
     def row_norm(
         self,
@@ -248,11 +289,20 @@ class Releases:
         )  # fmt: skip
 
     def mean(self, what: str, share: float, terms: Task, n_values: int, n_rows: int) -> tuple[FloatArray, float]:
+        """As :meth:`mean_of` has it."""
+        return self.ask(self.mean_of(what, share, terms, n_values, n_rows))
+
+    def mean_of(
+        self, what: str, share: float, terms: Task, n_values: int, n_rows: int
+    ) -> Question[tuple[FloatArray, float]]:
         """The mean over ``n_rows`` of vectors of norm at most one, which ``terms`` sums, and its noise's deviation."""
         weight, noise = self.noise(HuberLoss(1.0), ONE * ONE, what, share, n_values)
-        sums = weight * self.source.total(terms)
         unit = 1.0 / (float(weight) * ONE * n_rows)
-        return self._noisy(sums, noise, "mean") * unit, _deviation(noise) * unit
+
+        def release(sums: IntArray) -> tuple[FloatArray, float]:
+            return self._noisy(weight * sums, noise, "mean") * unit, _deviation(noise) * unit
+
+        return Question(terms, (n_values,), release)
 
     def row_mean(self, what: str, share: float, clipping: Clipping, n_rows: int) -> tuple[FloatArray, float]:
         """The mean of clipped rows in lattice units, and the deviation of its noise."""
@@ -268,6 +318,12 @@ class Releases:
         )
 
     def outer_products(
+        self, what: str, share: float, terms: Callable[[int], Task], width: int, norm: float, **given: Any
+    ) -> tuple[FloatArray, float]:
+        """As :meth:`outer_products_of` has it."""
+        return self.ask(self.outer_products_of(what, share, terms, width, norm, **given))
+
+    def outer_products_of(
         self,
         what: str,
         share: float,
@@ -276,7 +332,7 @@ class Releases:
         norm: float,
         *,
         finest: int = GRAM_ROW_SQUARED,
-    ) -> tuple[FloatArray, float]:
+    ) -> Question[tuple[FloatArray, float]]:
         """A sum of outer products of vectors of at most a norm, and the deviation of the noise on its diagonal.
 
         ``terms`` sums them, given the integer that stands for the squared norm, which is ``finest`` without privacy.
@@ -289,16 +345,22 @@ class Releases:
         else:
             row_squared, noise = finest, None
         weights = np.where(upper[0] == upper[1], *GRAM_WEIGHTS)
-        sums = self.source.total(terms(row_squared))[upper]
         unit = norm**2 / row_squared
-        # Without noise the weights would only cost bits.
-        released = (
-            sums.astype(np.float64) if noise is None else self._noisy(sums * weights, noise, "Gram matrix") / weights
-        )
-        matrix = np.zeros((width, width))
-        matrix[upper] = released * unit
-        matrix += np.triu(matrix, 1).T
-        return matrix, _deviation(noise) / GRAM_WEIGHTS[0] * unit
+
+        def release(products: IntArray) -> tuple[FloatArray, float]:
+            sums = products[upper]
+            # Without noise the weights would only cost bits.
+            released = (
+                sums.astype(np.float64)
+                if noise is None
+                else self._noisy(sums * weights, noise, "Gram matrix") / weights
+            )
+            matrix = np.zeros((width, width))
+            matrix[upper] = released * unit
+            matrix += np.triu(matrix, 1).T
+            return matrix, _deviation(noise) / GRAM_WEIGHTS[0] * unit
+
+        return Question(terms(row_squared), (width, width), release)
 
     def largest_correlations(
         self,
@@ -354,13 +416,23 @@ class Releases:
     def moments(
         self, what: str, share: float, terms: Callable[[int], Task], n_values: int, finest: int = LARGEST_WEIGHT
     ) -> tuple[FloatArray, float]:
+        """As :meth:`moments_of` has it."""
+        return self.ask(self.moments_of(what, share, terms, n_values, finest))
+
+    def moments_of(
+        self, what: str, share: float, terms: Callable[[int], Task], n_values: int, finest: int = LARGEST_WEIGHT
+    ) -> Question[tuple[FloatArray, float]]:
         """A sum of vectors of norm at most one, given to ``terms`` as an integer, and its noise's deviation.
 
         The integer is ``finest`` at most.
         """
         multiplier = self._budget.gaussian(what, share, distance=n_values * DISTANCE_PER_VALUE)
         unit, noise = vector_noise(jointly_clipped_sum, self._relation, multiplier, finest)
-        return self._noisy(self.source.total(terms(unit)), noise, "moments") / unit, _deviation(noise) / unit
+
+        def release(sums: IntArray) -> tuple[FloatArray, float]:
+            return self._noisy(sums, noise, "moments") / unit, _deviation(noise) / unit
+
+        return Question(terms(unit), (n_values,), release)
 
     def counts(self, what: str, share: float, cells: Callable[[int], Task], n_cells: int) -> tuple[FloatArray, float]:
         """Numbers of records in cells, each record in one, and their noise's deviation; ``cells`` is given the unit."""

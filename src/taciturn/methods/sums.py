@@ -11,7 +11,7 @@ import numpy as np
 from taciturn.core.validation import ONE, BoolArray, FloatArray, IndexArray, IntArray
 from taciturn.data.design import map_entries
 from taciturn.data.sensitivity import gram_room
-from taciturn.engines.interface import Block, Source
+from taciturn.engines.interface import Block, Source, Task
 from taciturn.kernels.gradients import exponential_numpy, softmax_numpy
 from taciturn.losses import Loss
 from taciturn.methods.clipped_records import ClippedRecords, Clipping, excess_integers, row_norms
@@ -24,6 +24,24 @@ from taciturn.privacy.mechanisms import cumulative_counts
 # Thresholds of one round of the search for the largest row norm.
 _SEARCH_POINTS = 255
 _LARGEST_MARGIN = 2.0**100
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Together:
+    """Several sums in one pass over the records, one after the other in one vector."""
+
+    tasks: tuple[Task, ...]
+
+    @property
+    def columns(self) -> IndexArray | None:
+        """The features that any of them reads."""
+        columns = [task.columns for task in self.tasks]
+        named = [each for each in columns if each is not None]
+        return None if len(named) < len(columns) else np.unique(np.concatenate(named))
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sums over the records of a block."""
+        return np.concatenate([task(block).ravel() for task in self.tasks])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

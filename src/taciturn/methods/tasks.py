@@ -41,6 +41,7 @@ from taciturn.methods.sums import (
     SlopeMoments,
     TargetMagnitudes,
     TargetSum,
+    Together,
     WeightSum,
 )
 
@@ -79,6 +80,7 @@ _MODELS = TaskList(
         ResidualSum,
         SlopeMoments,
         TargetSum,
+        Together,
         WeightSum,
         whitened.ClippedDerivatives,
         whitened.ClippedSquares,

@@ -50,6 +50,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from taciturn.core.errors import CertificateError, ParameterError
 from taciturn.core.validation import check_integer
@@ -292,6 +293,7 @@ class PrivacyFilter:
         self.spends.append(Spend(what, mechanism, parameter, count, event, remaining * self.mu**2))
 
 
+@lru_cache(maxsize=64)
 def _least_multiplier(budget: Budget, distance: float, approximate: tuple[float, float]) -> float:
     r"""The inverse of the largest :math:`\mu` that the Gaussian budget can have.
 

@@ -32,6 +32,7 @@ from taciturn_research.benchmarks.bench_kernels import (
     top_k_rows,
 )
 from taciturn_research.benchmarks.bench_sites import sites_rows
+from taciturn_research.benchmarks.bench_solvers import solvers_rows
 from taciturn_research.benchmarks.bench_steps import frank_wolfe_rows, hard_threshold_rows, screening_rows
 from taciturn_research.benchmarks.measuring import (
     FASTER,
@@ -64,6 +65,7 @@ SUITES = {
     "design": Suite("exact sums", design_rows, SLOWER),
     "gradients": Suite("gradients over dense rows", gradients_rows, FASTER),
     "default": Suite("the default on dense tables", default_rows, SLOWER),
+    "solvers": Suite("fits beside plain solvers", solvers_rows, SLOWER),
     "growth": Suite("growth of the default", growth_rows, SLOWER),
     "gram": Suite("Gram matrices in sparse fits", gram_rows, SLOWER),
     "frank_wolfe": Suite("Frank-Wolfe, a step", frank_wolfe_rows, FASTER),

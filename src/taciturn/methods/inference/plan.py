@@ -44,6 +44,7 @@ class _Tuning:
     many_gradients: tuple[float, ...] = (0.05, 0.09, 0.16, 0.70)
     some_gradients: tuple[float, ...] = (0.08, 0.17, 0.75)
     few_gradients: tuple[float, ...] = (0.25, 0.75)
+    gradients_at_once: tuple[float, ...] = (0.06, 0.24, 0.70)
     gradients_of_means: tuple[float, ...] = (0.04, 0.07, 0.19, 0.70)
     # Of labels, which strong columns take more steps to.
     gradients_of_labels: tuple[float, ...] = (0.04, 0.06, 0.10, 0.15, 0.65)
@@ -52,6 +53,7 @@ class _Tuning:
 
     # ---- whitening: how far a round is to tell directions apart, and rounds by that
     wanted_gain: float = 8.0
+    enough_at_once: float = 60.0
     enough_for_two: float = 25.0
     enough_for_three: float = 2.0
     gain_per_room: float = 8.0
@@ -193,7 +195,7 @@ class Allotment:
     ``last_gram`` is for that of labels, in the final coordinates. ``room`` bounds the squared length of a row in a Gram
     matrix in units of its clip, ``trace_room`` the same in the information matrix. ``gain`` is how far a round of
     whitening tells directions apart. ``clear`` is how far the information matrix is above its noise, at least one if
-    any interval is to exist.
+    any interval is to exist. ``at_once``: one round tells enough directions apart, so that few passes do.
     """
 
     rounds: int
@@ -207,6 +209,7 @@ class Allotment:
     gain: float
     clear: float
     clipped: float = 0.0
+    at_once: bool = False
 
 
 def allot(
@@ -239,13 +242,17 @@ def allot(
     trace_room = _within(0.35 / (wanted * noise), 1.0, t.most_trace_room)
     information = _within((wanted * trace_room * noise) ** 2, *t.information_shares)
     per_coefficient = of_vectors / size
-    if labels:
+    at_once = not errors and not labels and gain > t.enough_at_once
+    if at_once:
+        # Two quantiles of norms, and one of residuals.
+        rounds, parts = 1, t.gradients_at_once
+    elif labels:
         parts = t.gradients_of_means if log_link else t.gradients_of_labels
     elif per_coefficient >= t.enough_for_many:
         parts = t.many_gradients
     else:
         parts = t.some_gradients if per_coefficient >= t.enough_for_some else t.few_gradients
-    n_quantiles = rounds + 1 + (labels + log_link * len(parts) if labels else len(parts))
+    n_quantiles = 3 if at_once else rounds + 1 + (labels + log_link * len(parts) if labels else len(parts))
     last_gram = max(gram, t.rare_share) if labels else 0.0
     # Where gradients are clear of their noise, errors of errors are what is left to lower.
     scores = t.large_score_share if per_coefficient >= t.enough_for_scores else t.score_share
@@ -261,6 +268,7 @@ def allot(
     return Allotment(
         rounds, gram, last_gram, _within(gain / t.gain_per_room, 1.0, t.most_room), information, trace_room,
         tuple(rest * part for part in parts), scores, gain, math.sqrt(information) / (trace_room * noise), clipped,
+        at_once,
     )  # fmt: skip
 
 

@@ -43,7 +43,7 @@ from scipy.special import ndtri
 
 from taciturn.core.errors import DataError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import ONE, BoolArray, FloatArray, IndexArray
+from taciturn.core.validation import ONE, BoolArray, FloatArray, IndexArray, IntArray
 from taciturn.engines.interface import ArraySource, Source
 from taciturn.losses import LogLinkLoss, PoissonLoss, SquaredLoss
 from taciturn.methods.descent import one_thread
@@ -84,7 +84,7 @@ from taciturn.methods.inference.whitened import (
     Traces,
     Weighing,
 )
-from taciturn.methods.releases import Releases, list_spends
+from taciturn.methods.releases import Question, Releases, list_spends
 from taciturn.methods.sparse.plan import TUNING as SPARSE_TUNING
 from taciturn.methods.sparse.run import (
     SparseRun,
@@ -94,6 +94,7 @@ from taciturn.methods.sparse.run import (
     mean_unit,
     release_constant,
     residual_size,
+    target_mean_of,
 )
 from taciturn.methods.sums import RowStatistic
 from taciturn.privacy.claim import Release
@@ -207,24 +208,39 @@ class _Estimation:
         beta = np.zeros((self._plan.n_outputs, self._width))
         if self._intercept:
             beta[:, -1] = constants if self._coding is None else self._coding @ constants
+        return self._theta(beta)
+
+    def _theta(self, beta: FloatArray) -> FloatArray:
+        """What :meth:`_beta` turns into these coefficients."""
         return np.asarray(np.linalg.solve(self._at.matrix.T, beta.T).T, dtype=np.float64)
 
     # ---- releases
 
     def _quantile(self, what: str, statistic: RowStatistic, grid: tuple[float, float], q: float) -> float:
+        return self._releases.ask(self._quantile_of(what, statistic, grid, q))
+
+    def _quantile_of(self, what: str, statistic: RowStatistic, grid: tuple[float, float], q: float) -> Question[float]:
         t = TUNING
-        return self._releases.quantile(
+        return self._releases.quantile_of(
             what, t.quantile_share, statistic, *grid, quantile=q, falls=True, ratio=t.grid_ratio
         )
 
     def _length(self, what: str, quantile: float) -> float:
+        return self._releases.ask(self._length_of(what, quantile))
+
+    def _length_of(self, what: str, quantile: float) -> Question[float]:
         root = math.sqrt(self._width)
         grid = TUNING.length_grid[0] * root, TUNING.length_grid[1] * root
-        return self._quantile(what, Lengths(self._at, self._loss), grid, quantile)
+        return self._quantile_of(what, Lengths(self._at, self._loss), grid, quantile)
 
     def _information(
         self, what: str, share: float, model: LocalLoss, weighing: Weighing, trace: float
     ) -> tuple[FloatArray, float]:
+        return self._releases.ask(self._information_of(what, share, model, weighing, trace))
+
+    def _information_of(
+        self, what: str, share: float, model: LocalLoss, weighing: Weighing, trace: float
+    ) -> Question[tuple[FloatArray, float]]:
         """The information matrix of a model and the deviation of its noise."""
 
         def terms(row_squared: int) -> InformationSum:
@@ -232,24 +248,37 @@ class _Estimation:
 
         size = model.n_outputs * self._width
         norm = math.sqrt(trace) / MATRIX_SCALE
-        return self._releases.outer_products(what, share, terms, size, norm, finest=1 << self._square_bits)
+        return self._releases.outer_products_of(what, share, terms, size, norm, finest=1 << self._square_bits)
 
     def _gram(self, what: str, share: float, weighing: LengthWeighing) -> tuple[FloatArray, float]:
+        return self._releases.ask(self._gram_of(what, share, weighing))
+
+    def _gram_of(self, what: str, share: float, weighing: LengthWeighing) -> Question[tuple[FloatArray, float]]:
         """The Gram matrix of weighted rows: the information of numbers."""
         numbers = NumberLoss(np.zeros((1, self._width)))
-        return self._information(what, share, numbers, weighing, weighing.trace)
+        return self._information_of(what, share, numbers, weighing, weighing.trace)
 
     def _gradient(
         self, what: str, share: float, model: LocalLoss, weighing: Weighing, bound: float
     ) -> tuple[FloatArray, float]:
+        return self._releases.ask(self._gradient_of(what, share, model, weighing, bound))
+
+    def _gradient_of(
+        self, what: str, share: float, model: LocalLoss, weighing: Weighing, bound: float
+    ) -> Question[tuple[FloatArray, float]]:
         """The gradient, one row per output, and the deviation of its noise."""
 
         def terms(norm: int) -> ScoreSum:
             return ScoreSum(self._at, self._loss, model, weighing, bound, norm)
 
         n_values = model.n_outputs * self._width
-        sums, deviation = self._releases.moments(what, share, terms, n_values, _FINEST_VECTOR)
-        return bound * sums.reshape(model.n_outputs, self._width), bound * deviation
+        moments = self._releases.moments_of(what, share, terms, n_values, _FINEST_VECTOR)
+
+        def answer(sums: IntArray) -> tuple[FloatArray, float]:
+            released, deviation = moments.answer(sums)
+            return bound * released.reshape(model.n_outputs, self._width), bound * deviation
+
+        return replace(moments, answer=answer)
 
     def _scores(self, model: LocalLoss, weighing: Weighing, bound: float) -> tuple[FloatArray, float]:
         """The matrix of scores, for all that remains, and the deviation of its noise."""
@@ -271,6 +300,8 @@ class _Estimation:
     def run(self) -> WhitenedEstimate:
         """Spend the whole budget."""
         shares = self._shares
+        if shares.at_once:
+            return self._run_at_once()
         constants = self._constants(TUNING.start_share)
         whitening = Whitening.start(self._width)
         for number in range(1, shares.rounds + 1):
@@ -349,6 +380,60 @@ class _Estimation:
         far = self._bend is not None and length > t.longest_bent_step * self._bend
         return found if found.errors is None or not far else found.without_errors("far")
 
+    def _run_at_once(self) -> WhitenedEstimate:
+        """Least squares of a tall table in five passes: sums that do not depend on each other are made in one.
+
+        A Gram matrix and products with the target, of which no residual is clipped, tell coordinates and where to
+        start; the information matrix and two gradients of clipped residuals are released as in :meth:`_run_numbers`.
+        """
+        shares, t, plan, width = self._shares, TUNING, self._plan.start, self._width
+        of_mean = target_mean_of(plan, self._releases, t.start_share)
+        of_length = self._length_of("a quantile of row norms before the Gram matrix", t.whitening_quantile)
+        (means, _), norm = self._releases.ask_together(of_mean, of_length)
+        start = self._start(np.clip(means, -1.0, 1.0))
+        weighing = LengthWeighing(norm, shares.room)
+        # Neither targets nor their mean are beyond one.
+        model = replace(self._numbers(start), clip=2.0)
+        first, second, last = self._gradient_shares(2 * t.quantile_share + shares.gram + shares.information)
+        (gram, noise), (gradient, _) = self._releases.ask_together(
+            self._gram_of(f"the Gram matrix of {width:,} columns, for coordinates", shares.gram, weighing),
+            self._gradient_of(f"the gradient of {width:,} coefficients at the start", first, model, weighing, 2 * norm),
+        )
+        values, vectors = np.linalg.eigh(gram)
+        floored = np.maximum(values, noise_norm(noise, width))
+        beta = start - gradient @ (vectors / floored) @ vectors.T
+        whitening = Whitening.start(width).refine(gram, noise, t.most_stretch, math.inf, t.stretch_doubt)
+        self._at = self._coordinates(whitening.matrix)
+
+        usual = float(ndtri(0.5 + 0.5 * self._rank))
+        least = max(t.least_residual_room, t.usual_reach / usual)
+        model = NumberLoss(beta)
+        residuals = Residuals(self._at, self._loss, model)
+        norm, size = self._releases.ask_together(
+            self._length_of("a large quantile of row norms", t.large_row_quantile),
+            self._quantile_of("a large quantile of residuals", residuals, t.residual_grid, self._rank),
+        )
+        weighing = self._opened(norm, usual * least)
+        model = replace(model, clip=size * self._residual_room(second, usual, least, weighing.norm))
+        bound = weighing.norm * model.clip
+        what = f"the gradient of {width:,} coefficients before step"
+        (information, noise), (gradient, _) = self._releases.ask_together(
+            self._gram_of(f"the information matrix of {width:,} coefficients", shares.information, weighing),
+            self._gradient_of(f"{what} 1", second, model, weighing, bound),
+        )
+        span = Span.of(self._at.matrix, information, self._threshold(noise))
+        theta = span.project(self._theta(beta)[0]) - span.inverse @ gradient[0]
+        if 0 < span.n_left_out < width:
+            beta = self._beta(theta[None])
+            weighing, information, noise, span, _ = self._look_again(span, usual * least)
+            theta = span.project(self._theta(beta)[0])
+        model = replace(self._numbers(theta[None]), clip=size * self._residual_room(last, usual, least, weighing.norm))
+        bound, remaining = weighing.norm * model.clip, self._releases.remaining
+        gradient, _ = self._gradient(f"{what} 2", remaining, model, weighing, bound)
+        theta = theta - span.inverse @ gradient[0]
+        nothing = np.zeros(width, dtype=bool)
+        return WhitenedEstimate(self._beta(theta[None]), None, nothing, self._shown().T @ span.left_out)
+
     def _residual_room(self, share: float, usual: float, least: float, norm: float) -> float:
         """The clip of residuals over their large quantile, opened until its noise is a share of the sampling variance.
 
@@ -373,16 +458,20 @@ class _Estimation:
 
     def _weighted_rows(self, what: str, share: float, unit: float) -> tuple[LengthWeighing, FloatArray, float]:
         """Weights of rows, the information matrix and its noise; ``unit`` is a large residual over its deviation."""
-        shares, t, per_column = self._shares, TUNING, self._n_records * self._mu / self._width
+        t, per_column = TUNING, self._n_records * self._mu / self._width
         few = per_column < t.enough_for_large_rows
         quantile = t.row_quantile if few else t.large_row_quantile
-        norm = self._length(f"a large quantile of row norms, for {what}", quantile)
-        # Rows get more space where noise allows, then residuals.
-        room = math.sqrt(t.noise_share * self._n_records * shares.gradients[-1]) * self._mu / (2.0 * unit * norm)
-        room = min(max(room, t.least_row_room if per_column >= t.enough_for_long_rows else 1.0), t.most_row_room)
-        weighing = LengthWeighing(norm * room, max(1.0, shares.trace_room / room**2))
+        weighing = self._opened(self._length(f"a large quantile of row norms, for {what}", quantile), unit)
         information, noise = self._gram(f"{what} of {self._width:,} coefficients", share, weighing)
         return weighing, information, noise
+
+    def _opened(self, norm: float, unit: float) -> LengthWeighing:
+        """Weights of rows, given a large quantile of their norms: they get more space where noise allows."""
+        shares, t = self._shares, TUNING
+        room = math.sqrt(t.noise_share * self._n_records * shares.gradients[-1]) * self._mu / (2.0 * unit * norm)
+        enough = self._n_records * self._mu / self._width >= t.enough_for_long_rows
+        room = min(max(room, t.least_row_room if enough else 1.0), t.most_row_room)
+        return LengthWeighing(norm * room, max(1.0, shares.trace_room / room**2))
 
     def _look_again(self, span: Span, unit: float) -> tuple[LengthWeighing, FloatArray, float, Span, FloatArray]:
         """Coordinates without what noise stretched, and sharper directions of coefficients that are not identified.

@@ -34,7 +34,7 @@ from taciturn.methods.descent import (
     step_rule,
 )
 from taciturn.methods.diagnostics import Diagnosis, diagnose_mean, diagnose_shares
-from taciturn.methods.releases import Ceiling, Releases, list_spends
+from taciturn.methods.releases import Ceiling, Question, Releases, list_spends
 from taciturn.methods.sparse.plan import COLUMNS_PER_NONZERO, LEAST_NONZERO, MOST_CHOSEN, TUNING, SparsePlan
 from taciturn.privacy.claim import Release
 from taciturn.privacy.filter import PrivacyFilter
@@ -953,11 +953,23 @@ def release_constant(
     return np.array([mean * max(0.0, 1.0 - deviation**2 / max(mean**2, 1e-300))])
 
 
-def _target_mean(plan: SparsePlan, releases: Releases, share: float, when: str = "") -> tuple[FloatArray, float]:
+def target_mean_of(
+    plan: SparsePlan, releases: Releases, share: float, when: str = ""
+) -> Question[tuple[FloatArray, float]]:
+    """The mean of the target and the deviation of its noise; ``when`` is as in :func:`release_constant`."""
     what = f"the mean of the target{when}"
-    means, deviation = releases.mean(what, share, tasks.TargetSum(), 1, plan.problem.n_records)
-    releases.diagnose(diagnose_mean(what, float(means[0]), deviation))
-    return means, deviation
+    question = releases.mean_of(what, share, tasks.TargetSum(), 1, plan.problem.n_records)
+
+    def answer(sums: IntArray) -> tuple[FloatArray, float]:
+        means, deviation = question.answer(sums)
+        releases.diagnose(diagnose_mean(what, float(means[0]), deviation))
+        return means, deviation
+
+    return replace(question, answer=answer)
+
+
+def _target_mean(plan: SparsePlan, releases: Releases, share: float, when: str = "") -> tuple[FloatArray, float]:
+    return releases.ask(target_mean_of(plan, releases, share, when))
 
 
 def _log_mean(

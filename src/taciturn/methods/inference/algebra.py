@@ -9,6 +9,9 @@ Gram matrix is released in the new coordinates, where its noise is small beside 
 cut, and the coefficient is that of the others. Along such directions coordinates change back by a factor, so that more
 of the tail keeps its weight and noise is larger.
 
+*Information.* What rows say about labels is their second moment times the uncertainty of these. An early information
+matrix shows where the two differ, and coordinates follow the information.
+
 *Estimability.* Coefficients are :math:`\beta = A^\top \theta`, with information :math:`A^{-1} H A^{-\top}`. Directions
 of :math:`\beta` whose information is within the noise of H are left out: :math:`\beta` is held in the complement of
 their span, whose basis is N. A coefficient has an interval where its share in N is small beside its error.
@@ -123,6 +126,25 @@ def shorten(directions: FloatArray, factors: FloatArray) -> FloatArray:
             precision += (1.0 / factors[j] ** 2 - 1.0 / left) * np.outer(directions[j], directions[j])
     values, vectors = np.linalg.eigh(precision)
     found: FloatArray = (vectors / np.sqrt(values)) @ vectors.T
+    return found
+
+
+def equal_information(
+    information: FloatArray, deviation: float, gram: FloatArray, least: float, most: float
+) -> FloatArray:
+    """A change of coordinates after which rows tell as much about every direction as their second moment says.
+
+    Directions are those along which the information, relative to the Gram matrix, is least and most, and factors of
+    lengths are between ``least`` and ``most``. Information within its noise counts as large as that, and rows are no
+    shorter there.
+    """
+    moments, axes = np.linalg.eigh(gram)
+    root, inverse = (axes * np.sqrt(moments)) @ axes.T, (axes / np.sqrt(moments)) @ axes.T
+    values, vectors = np.linalg.eigh(inverse @ information @ inverse)
+    floor = noise_norm(deviation, len(gram)) * np.square(inverse @ vectors).sum(axis=0)
+    usual = max(float(np.median(values)), 0.0)
+    factors = np.clip(np.sqrt(usual / np.maximum(values, floor)), np.where(values > floor, least, 1.0), most)
+    found: FloatArray = root @ (vectors * factors) @ vectors.T @ inverse
     return found
 
 

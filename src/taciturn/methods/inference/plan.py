@@ -80,8 +80,18 @@ class _Tuning:
     least_tail: float = 0.45
     # Then the information matrix has a larger share, its bound a smaller trace, and clips open further.
     tail_information: float = 0.25
-    tail_trace_room: float = 1.0
+    tail_trace_room: float = 1.6
     tail_noise: float = 2.0
+
+    # ---- coordinates of labels with the same information everywhere: share of the budget, factors of lengths, and the
+    # largest change of margins in the step that the early information matrix is released for
+    # (research/benchmarks/study_label_coordinates.md)
+    early_information: float = 0.04
+    least_equal: float = 0.5
+    most_equal: float = 2.0
+    longest_early_step: float = 1.0
+    # A Gram matrix within this many deviations of its noise along a direction, which no row may have.
+    null_doubt: float = 2.0
 
     # ---- the information matrix: how clear of its noise it is to be, and the trace of a record's term
     clarity: float = 4.0
@@ -252,13 +262,14 @@ def allot(
         parts = t.many_gradients
     else:
         parts = t.some_gradients if per_coefficient >= t.enough_for_some else t.few_gradients
-    n_quantiles = 3 if at_once else rounds + 1 + (labels + log_link * len(parts) if labels else len(parts))
+    two_looks = labels and not log_link
+    n_quantiles = 3 if at_once else rounds + 1 + (1 + two_looks + log_link * len(parts) if labels else len(parts))
     last_gram = max(gram, t.rare_share) if labels else 0.0
     # Where gradients are clear of their noise, errors of errors are what is left to lower.
     scores = t.large_score_share if per_coefficient >= t.enough_for_scores else t.score_share
     scores *= errors
     rest = 1.0 - gram * rounds - last_gram - t.rare_share * labels - information - scores
-    rest -= t.tail_share * (labels and not log_link)
+    rest -= (t.tail_share + t.early_information) * two_looks
     rest -= t.quantile_share * n_quantiles + t.start_share
     clipped = 0.0
     if log_link:
@@ -348,8 +359,8 @@ class InferencePlan:
         values = 7 * size * (size + 1) // 2 + 3 * size * size + 5 * size + problem.n_outputs + 1 + self.start.log_link
         values += self.start.weighted + self.start.exposed
         if not self.start.regression:
-            # Counts of long rows, and a gradient more.
-            values += (len(TUNING.tail_levels) + 1) * size
+            # Counts of long rows, a gradient more, and an early information matrix.
+            values += (len(TUNING.tail_levels) + 1) * size + size * (size + 1) // 2
         # Halves announce the same distance, so that they cost the same.
         first, second = (self.start.open_filter(values * DISTANCE_PER_VALUE) for _ in range(2))
         return first, second

@@ -55,6 +55,7 @@ from taciturn.methods.inference.algebra import (
     Prior,
     Span,
     Whitening,
+    equal_information,
     errors_of,
     noise_norm,
     rare_directions,
@@ -145,7 +146,7 @@ class _Estimation:
         self._loss = problem.loss if self._labels or plan.start.log_link else SquaredLoss()
         self._at = self._coordinates(np.eye(self._width))
         self._bend: float | None = None
-        self._has_tails = False
+        self._has_tails, self._all_clear = False, False
 
     def _coordinates(self, matrix: FloatArray) -> Coordinates:
         return Coordinates.of(matrix, self._columns, intercept=self._intercept)
@@ -163,7 +164,9 @@ class _Estimation:
     @property
     def _trace_room(self) -> float:
         """The bound on the information of a row of labels, over a large quantile."""
-        return self._shares.trace_room * (TUNING.tail_trace_room if self._has_tails else TUNING.trace_room)
+        if self._has_tails:
+            return self._shares.trace_room * (TUNING.tail_trace_room if self._all_clear else 1.0)
+        return self._shares.trace_room * TUNING.trace_room
 
     @property
     def _rank(self) -> float:
@@ -502,16 +505,15 @@ class _Estimation:
         return weighing, information, noise, span, uncertainty
 
     def _run_labels(self, constants: FloatArray) -> WhitenedEstimate:
-        shares, t, n = self._shares, TUNING, self._n_records
+        shares, t = self._shares, TUNING
         norm = self._length("a large quantile of row norms", t.label_row_quantile)
         weighing = LengthWeighing(norm, shares.room)
         gram, noise = self._shortened(weighing)
-        *gradients, last = self._gradient_shares(self._information_share + t.quantile_share)
+        later = self._information_share + t.early_information + 2 * t.quantile_share
+        *gradients, early, last = self._gradient_shares(later)
         values, vectors = np.linalg.eigh(gram)
         gram = (vectors * np.maximum(values, noise_norm(noise, self._width))) @ vectors.T
-        constant = np.linalg.solve(self._at.matrix.T, np.eye(self._width)[-1]) if self._intercept else None
-        design = NormalDesign(gram, constant, n, self._coding)
-        theta = self._start(constants)
+        design, theta = self._design(gram), self._start(constants)
         prior = Prior(theta, self._at.matrix @ self._at.matrix.T / t.usual_log_odds**2)
         # Derivatives of several margins are up to the root of two.
         bound = norm * (1.0 if self._coding is None else math.sqrt(2.0))
@@ -519,21 +521,13 @@ class _Estimation:
             what = f"the gradient of {self._size:,} coefficients before step {number}"
             gradient, deviation = self._gradient(what, share, self._model(theta), weighing, bound)
             theta = design.solve(theta, gradient, deviation, prior)
-        # The bound of scores opens until the noise of the gradient, or of their matrix, is a share of the sampling
-        # variance along an ordinary direction, by what the model tells.
-        model = self._model(theta)
-        variance = float(np.median(np.linalg.eigvalsh(design.information(theta))))
-        noisier = t.tail_noise if self._has_tails else 1.0
-        of_gradient = math.sqrt(noisier * t.noise_share * last * variance) * self._mu
-        of_scores = math.sqrt(noisier * t.score_noise * variance * self._mu * math.sqrt(shares.scores))
-        bound = norm * min(max(min(of_gradient, of_scores) / norm, t.least_score_room), t.most_score_room)
-        grid = t.trace_grid[0] * self._width, t.trace_grid[1] * self._width
-        traces = Traces(self._at, self._loss, model)
-        trace = self._quantile("a large quantile of the information of rows", traces, grid, t.trace_quantile)
-        trace *= self._trace_room
-        final = ScoreWeighing(model, bound, trace)
-        what = f"the information matrix of {self._size:,} coefficients"
-        information, noise = self._information(what, self._information_share, model, final, trace)
+        # Directions that no row has, as those of levels that add up to the constant.
+        n_null = int(np.count_nonzero(values <= t.null_doubt * noise))
+        theta, gram = self._equalised(theta, gram, n_null, norm, early, len(gradients) + 1)
+        design, model = self._design(gram), self._model(theta)
+        final = self._score_weighing(model, design.information(theta), norm, last, "a large quantile")
+        bound, what = final.score, f"the information matrix of {self._size:,} coefficients"
+        information, noise = self._information(what, self._information_share, model, final, final.trace)
         span = Span.of(self._whole(), information, self._label_threshold(information, noise))
         # Without what is not identified; weights are functions of where the gradient is taken.
         kept = span.project(theta.ravel()).reshape(theta.shape) if span.information.size else theta
@@ -551,6 +545,66 @@ class _Estimation:
         noises = Noise(noise, deviation, of_scores)
         found = self._estimate(theta, step, span, scores, noises, t.largest_log_odds)
         return found if found.errors is None or not far else found.without_errors("far")
+
+    def _design(self, gram: FloatArray) -> NormalDesign:
+        """The model of normal rows with this Gram matrix."""
+        constant = np.linalg.solve(self._at.matrix.T, np.eye(self._width)[-1]) if self._intercept else None
+        return NormalDesign(gram, constant, self._n_records, self._coding)
+
+    def _score_weighing(
+        self, model: LocalLoss, expected: FloatArray, norm: float, share: float, quantile: str
+    ) -> ScoreWeighing:
+        """Weights by scores before a gradient that costs ``share``; ``expected`` is what the design tells of H.
+
+        The bound of scores opens until the noise of the gradient, or of their matrix, is a share of the sampling
+        variance along an ordinary direction.
+        """
+        t, variance = TUNING, float(np.median(np.linalg.eigvalsh(expected)))
+        noisier = t.tail_noise if self._has_tails else 1.0
+        of_gradient = math.sqrt(noisier * t.noise_share * share * variance) * self._mu
+        of_scores = math.sqrt(noisier * t.score_noise * variance * self._mu * math.sqrt(self._shares.scores))
+        bound = norm * min(max(min(of_gradient, of_scores) / norm, t.least_score_room), t.most_score_room)
+        grid = t.trace_grid[0] * self._width, t.trace_grid[1] * self._width
+        traces = Traces(self._at, self._loss, model)
+        trace = self._quantile(f"{quantile} of the information of rows", traces, grid, t.trace_quantile)
+        return ScoreWeighing(model, bound, trace * self._trace_room)
+
+    def _equalised(
+        self, theta: FloatArray, gram: FloatArray, n_null: int, norm: float, share: float, number: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Coefficients after a Newton step, and the Gram matrix, in coordinates with the same information everywhere.
+
+        Rows tell about labels what their uncertainty lets them. Directions along which labels are nearly certain are
+        stretched; those that the few uncertain rows have to themselves are shortened, so that these rows, which are
+        long in information, keep their weight.
+        """
+        t, design, model = TUNING, self._design(gram), self._model(theta)
+        quantile = f"a large quantile, before step {number},"
+        weighing = self._score_weighing(model, design.information(theta), norm, share, quantile)
+        (information, noise), (gradient, _) = self._releases.ask_together(
+            self._information_of(
+                f"the information matrix of {self._size:,} coefficients before step {number}",
+                t.early_information, model, weighing, weighing.trace,
+            ),
+            self._gradient_of(
+                f"the gradient of {self._size:,} coefficients before step {number}",
+                share, model, weighing, weighing.score,
+            ),
+        )  # fmt: skip
+        values, vectors = np.linalg.eigh(information)
+        floor = noise_norm(noise, self._size)
+        floored = np.maximum(values, floor)
+        # Bounds open further for long tails where noise hides no direction that rows have.
+        self._all_clear = int(np.count_nonzero(values <= floor)) <= n_null * self._plan.n_outputs
+        step = -((vectors / floored) @ (vectors.T @ gradient.ravel())).reshape(theta.shape)
+        beta = self._beta(theta + step * min(1.0, t.longest_early_step / max(design.size(step), 1e-12)))
+        # Of several outputs, which share their coordinates, the mean.
+        n_outputs = self._plan.n_outputs
+        blocks = information.reshape(n_outputs, self._width, n_outputs, self._width)
+        information = np.einsum("kikj->ij", blocks) / n_outputs
+        change = equal_information(information, noise / math.sqrt(n_outputs), gram, t.least_equal, t.most_equal)
+        self._at = self._coordinates(change @ self._at.matrix)
+        return self._theta(beta), change @ gram @ change.T
 
     def _run_log_link(self, loss: LogLinkLoss) -> WhitenedEstimate:
         """As for labels; derivatives are clipped where that touches next to no record."""

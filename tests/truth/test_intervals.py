@@ -19,6 +19,7 @@ from taciturn.methods.inference.algebra import (
     Prior,
     Span,
     Whitening,
+    equal_information,
     noise_norm,
     shorten,
     tail_reaches,
@@ -485,6 +486,59 @@ def test_columns_with_a_long_tail_have_the_coefficients_of_the_population(monkey
     # At full length the rows of the tail weigh less.
     monkeypatch.setattr(runs, "TUNING", replace(runs.TUNING, least_tail=1.0))
     assert np.mean(np.abs(distances()) <= 1) <= 0.2
+
+
+def test_few_rows_whose_labels_are_open_keep_their_weight(monkeypatch):
+    """Numbers matter more in the one rare category whose labels are open, and in a long tail of one group."""
+
+    def draw(rng, n):
+        logs, group = rng.standard_normal(n), rng.random(n) < 0.5
+        level = rng.choice(3, n, p=[0.6, 0.3, 0.1])
+        levels = (level[:, None] == np.arange(1, 3)).astype(float)
+        numbers = np.clip(rng.standard_normal((n, 2)) / 3, -1, 1)
+        X = np.column_stack((np.clip(np.exp(1.2 * logs) / 30 - 1, -1, 1), numbers, group, levels))
+        margins = 0.35 * logs * (1 + group) + numbers @ [0.5, -0.5] - 0.8 * group + levels @ [0.4, -1.2] - 2
+        return X, expit(margins)
+
+    X, means = draw(np.random.default_rng(93), 400_000)
+    truth = sm.GLM(means, np.column_stack((X, np.ones(len(X)))), family=sm.families.Binomial()).fit().params
+
+    def distances():
+        """Of the coefficient of the tail, in half-widths of its interval."""
+        found = []
+        for seed in range(16):
+            rng = np.random.default_rng([seed, 94])
+            X, rates = draw(rng, 30_000)
+            y = (rng.random(len(X)) < rates).astype(int)
+            model = make("logistic", epsilon=1.0, n_nonzero="all", random_state=seed).fit(X, y)
+            found.append((model.coef_[0, 0] - truth[0]) / model.inference_.reach[0, 0])
+        assert np.isfinite(found).mean() >= 0.9
+        return np.abs(found)[np.isfinite(found)]
+
+    found = distances()
+    assert np.mean(found <= 1) >= 0.8
+    # Where lengths stay as they are, these rows weigh less.
+    monkeypatch.setattr(runs, "TUNING", replace(runs.TUNING, least_equal=1.0, most_equal=1.0))
+    broken = distances()
+    assert np.mean(broken <= 1) <= 0.75
+    assert np.mean(broken) >= 1.3 * np.mean(found)
+
+
+def test_directions_of_equal_information_are_told_from_noise():
+    gram = np.diag([900.0, 1000.0, 1100.0, 200.0])
+    information = 0.1 * gram @ np.diag([4.0, 1.0, 0.5, 1.0])
+    factors = np.diag(equal_information(information, 0.0, gram, 0.4, 2.0))
+    # The median is that of the second and the last.
+    np.testing.assert_allclose(factors, [0.5, 1.0, math.sqrt(2.0), 1.0])
+    np.testing.assert_allclose(np.diag(equal_information(information, 0.0, gram, 0.7, 1.2)), [0.7, 1.0, 1.2, 1.0])
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((4, 4)))[0]
+    turned = equal_information(turn @ information @ turn.T, 0.0, turn @ gram @ turn.T, 0.4, 2.0)
+    np.testing.assert_allclose(turned, turn @ np.diag(factors) @ turn.T, atol=1e-9)
+    # What noise hides counts as large as noise, and is not shortened.
+    hidden = np.diag(equal_information(np.diag([360.0, 100.0, 60.0, -5.0]), 20.0, gram, 0.4, 2.0))
+    assert hidden[0] < 0.5
+    assert 1.0 <= hidden[2] < math.sqrt(2.0)
+    assert hidden[3] == 1.0
 
 
 def test_a_tail_is_told_from_a_rare_category_and_from_noise():

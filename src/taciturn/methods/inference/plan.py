@@ -85,7 +85,7 @@ class _Tuning:
 
     # ---- coordinates of labels with the same information everywhere: share of the budget, factors of lengths, and the
     # largest change of margins in the step that the early information matrix is released for
-    # (research/benchmarks/study_label_coordinates.md)
+    # (taciturn_research/benchmarks/study_label_coordinates.md)
     early_information: float = 0.04
     least_equal: float = 0.5
     most_equal: float = 2.0

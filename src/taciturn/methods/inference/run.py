@@ -525,7 +525,7 @@ class _Estimation:
         n_null = int(np.count_nonzero(values <= t.null_doubt * noise))
         theta, gram = self._equalised(theta, gram, n_null, norm, early, len(gradients) + 1)
         design, model = self._design(gram), self._model(theta)
-        final = self._score_weighing(model, design.information(theta), norm, last, "a large quantile")
+        final = self._score_weighing(model, design.information(theta), norm, last)
         bound, what = final.score, f"the information matrix of {self._size:,} coefficients"
         information, noise = self._information(what, self._information_share, model, final, final.trace)
         span = Span.of(self._whole(), information, self._label_threshold(information, noise))
@@ -552,7 +552,7 @@ class _Estimation:
         return NormalDesign(gram, constant, self._n_records, self._coding)
 
     def _score_weighing(
-        self, model: LocalLoss, expected: FloatArray, norm: float, share: float, quantile: str
+        self, model: LocalLoss, expected: FloatArray, norm: float, share: float, when: str = ""
     ) -> ScoreWeighing:
         """Weights by scores before a gradient that costs ``share``; ``expected`` is what the design tells of H.
 
@@ -566,7 +566,8 @@ class _Estimation:
         bound = norm * min(max(min(of_gradient, of_scores) / norm, t.least_score_room), t.most_score_room)
         grid = t.trace_grid[0] * self._width, t.trace_grid[1] * self._width
         traces = Traces(self._at, self._loss, model)
-        trace = self._quantile(f"{quantile} of the information of rows", traces, grid, t.trace_quantile)
+        what = f"a large quantile of the information of rows{when}"
+        trace = self._quantile(what, traces, grid, t.trace_quantile)
         return ScoreWeighing(model, bound, trace * self._trace_room)
 
     def _equalised(
@@ -579,8 +580,7 @@ class _Estimation:
         long in information, keep their weight.
         """
         t, design, model = TUNING, self._design(gram), self._model(theta)
-        quantile = f"a large quantile, before step {number},"
-        weighing = self._score_weighing(model, design.information(theta), norm, share, quantile)
+        weighing = self._score_weighing(model, design.information(theta), norm, share, f" before step {number}")
         (information, noise), (gradient, _) = self._releases.ask_together(
             self._information_of(
                 f"the information matrix of {self._size:,} coefficients before step {number}",

@@ -36,6 +36,7 @@ RELEASED = {
         *SHARED,
         "the Gram matrix of",
         "squares along",
+        "a large quantile of the information of rows before step 4",
         "a large quantile of the information of rows",
         "the information matrix of",
         "the gradient of",

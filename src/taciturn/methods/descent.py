@@ -48,11 +48,11 @@ NOISELESS_STEPS = 500
 LEAST_SKEWED_CLIP = 2.0
 """The same where targets are skewed, as counts and amounts are."""
 
-# Damping by records times the Gaussian parameter per column. For numbers it does not grow: their clips open, so that
-# noise falls no faster than damping, and collinear columns would never be told apart. Chosen by study_damping.
-_DAMPING_OF_LABELS, _DAMPING_OF_NUMBERS = 0.22, 0.1
-_ENOUGH_TO_DAMP = 25.0
-_FEWER, _MORE, _MOST_OF_LABELS = 1.5, 0.85, 40.0
+# Damping by records times the Gaussian parameter per column. For numbers it grows less far: collinear columns that
+# matter are told apart by it, and tall tables by whitened coordinates. Chosen by study_damping.
+_DAMPING, _ENOUGH_TO_DAMP = 0.22, 25.0
+_FEWER, _MORE = 1.5, 0.85
+_MOST_OF_LABELS, _MOST_OF_NUMBERS = 40.0, 10.0
 # How large weights usually are, in units of the size of targets over R.
 _USUAL_OF_LABELS, _USUAL_OF_NUMBERS = 2.0, 0.5
 # As many directions as these have weights of the typical size, whatever the others show.
@@ -95,7 +95,7 @@ def rule_for_labels(n_rows: int, mu: float, width: int, *, selects: bool = False
     signal = n_rows * mu / width
     clip = min(max(0.25 * (signal / 100.0) ** 0.6, 0.25), 1.0)
     time = 4.0 * min(signal ** (0.45 if signal > 1.0 else 0.3), 8.0 if selects else 40.0)
-    damping = _damping(_DAMPING_OF_LABELS, signal, _MOST_OF_LABELS)
+    damping = _damping(signal, _MOST_OF_LABELS)
     return DescentRule(_norm_quantile(n_rows, mu, width), clip, time, damping, _USUAL_OF_LABELS)
 
 
@@ -107,18 +107,18 @@ def rule_for_numbers(n_rows: int, mu: float, width: int, *, skewed: bool = False
     clip = max(clip, LEAST_SKEWED_CLIP) if skewed else clip
     signal = n_rows * mu / (4.0 * width)
     time = min(max(1.5 * signal ** (0.35 if signal > 1.0 else 0.5), 0.1), 12.0)
-    damping = _damping(_DAMPING_OF_NUMBERS, n_rows * mu / width, 1.0)
+    damping = _damping(n_rows * mu / width, _MOST_OF_NUMBERS)
     return DescentRule(_norm_quantile(n_rows, mu, width), clip, time / clip, damping, _USUAL_OF_NUMBERS)
 
 
-def _damping(strength: float, signal: float, most: float) -> float:
+def _damping(signal: float, most: float) -> float:
     """A strength of damping for records times the Gaussian parameter per column.
 
     Short descents are damped by their end. Where directions with information are clear of noise, others have none; but
     beyond a public number of records per column damping grows no more, so that it falls with the noise.
     """
     ratio = min(signal / _ENOUGH_TO_DAMP, most)
-    return float(strength * ratio ** (_FEWER if ratio < 1.0 else _MORE))
+    return float(_DAMPING * ratio ** (_FEWER if ratio < 1.0 else _MORE))
 
 
 def _norm_quantile(n_rows: int, mu: float, width: int) -> float:

@@ -63,7 +63,7 @@ def main() -> None:
     print("|---|---|" + "---|" * len(EPSILONS))
     for name, (X, y) in {"hospital": hospital(), "tumours": tumours()}.items():
         for strength in STRENGTHS:
-            with patch.object(descent, "_DAMPING_OF_LABELS", strength):
+            with patch.object(descent, "_DAMPING", strength):
                 cells = [measure(X, y, epsilon) for epsilon in EPSILONS]
             texts = (f"{loss:.4f}, {spread:.2f}, {largest:.1f}" for loss, spread, largest in cells)
             print(f"| {name} | {strength:g} | " + " | ".join(texts) + " |", flush=True)

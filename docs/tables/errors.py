@@ -101,11 +101,11 @@ MISTAKES: dict[str, list[Mistake]] = {
     "Files and formats": [
         Mistake("File not found", {}, "fit nobody.csv --bounds bounds.toml -o out"),
         on("empty.csv", b"", "Empty file"),
-        on("patients.sav", b"$FL2 ZEBRA", "SPSS file (.sav)"),
-        on("patients.xls", b"ZEBRA", "Old Excel file (.xls)"),
+        on("patients.sav", b"$FL2 ZEBRA", "SPSS file (`.sav`)"),
+        on("patients.xls", b"ZEBRA", "Old Excel file (`.xls`)"),
         on("patients.json", '{"age": [79.194242]}', "JSON file"),
-        on("patients.txt", GOOD, "Another suffix (.txt)"),
-        on("patients.csv.gz", gzip.compress(GOOD.encode(), mtime=0)[:60], "Truncated .gz file"),
+        on("patients.txt", GOOD, "Another suffix (`.txt`)"),
+        on("patients.csv.gz", gzip.compress(GOOD.encode(), mtime=0)[:60], "Truncated `.gz` file"),
         on("patients.csv", (GOOD + ROW.replace("hill", "h\xfcgel ZEBRA") + "\n").encode("latin-1"),
            "Text in another encoding than UTF-8"),
         on("patients.csv", GOOD.replace(",", ";"), "Semicolons as delimiters"),
@@ -116,7 +116,7 @@ MISTAKES: dict[str, list[Mistake]] = {
         on("patients.csv", GOOD.partition("\n")[2], "No header"),
     ],
     "Names of columns": [
-        stating("Capital letters in a column name", bounds(Age=COLUMNS["age"], age=None)),
+        stating("Upper and lower case in a column name", bounds(Age=COLUMNS["age"], age=None)),
         stating("Misspelt column name", bounds("[missing]\nregoin = \"hill\"\n")),
         stating("Columns without a section in the bounds file", bounds(age=None, smoker=None)),
         on("patients.csv", GOOD.replace("crp", "age", 1), "Duplicate column names"),
@@ -127,7 +127,7 @@ MISTAKES: dict[str, list[Mistake]] = {
     ],
     "Cells and missing values": [
         cell("Text in a column of numbers", age="ZEBRA"),
-        cell("Numbers such as <5", age="<5"),
+        cell("Numbers such as `<5`", age="<5"),
         cell("Decimal commas", age='"79,194242"'),
         cell("Missing values", age="", region="NA"),
         cell("Dates in another format", seen="27.4.2021 ZEBRA"),

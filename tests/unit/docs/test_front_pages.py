@@ -72,7 +72,7 @@ def installs(text):
 
 def test_pages_install_from_a_clone():
     found = {page.name: installs(page.read_text(encoding="utf-8")) for page in PAGES}
-    wrong = {name: what for name, named in found.items() for what in named if not re.fullmatch(r"'\.\[\w+\]'", what)}
+    wrong = {name: what for name, named in found.items() for what in named if not re.fullmatch(r"'\.\[[\w,]+\]'", what)}
     assert wrong == {}
     assert {"README.md", "start.md", "hospital.md"} <= {name for name, named in found.items() if named}
     assert installs("run `pip install taciturn`, or pip install 'taciturn[cli]' matplotlib") == [

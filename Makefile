@@ -128,9 +128,10 @@ examples: $(EXAMPLES)/.core ## Run the examples of README and pages, but for les
 lessons: $(EXAMPLES)/.core ## The same for the lessons
 	$(EXAMPLES)/$(SCRIPTS)/python docs/tables/examples.py $(LESSONS)
 
-site: $(DEV) demo ## Build the pages into site/, strictly, and check links and spelling, of README and of a report too
+site: $(DEV) demo ## Build the pages into site/, strictly, and check links, search and spelling, of README and of a report too
 	$(BIN)/python -m zensical build --strict --clean
 	$(BIN)/python docs/checks/links.py site *.md $(REPORT)
+	$(BIN)/python docs/checks/search.py site
 	$(BIN)/python docs/checks/spelling.py site README.md $(REPORT)
 
 docs: examples lessons site ## All of the pages: examples, generated tables, the site, and how it is in a browser

@@ -144,6 +144,7 @@ docs: examples lessons site ## All of the pages: examples, generated tables, the
 	$(BIN)/python docs/tables/forest.py --check
 	$(BIN)/python docs/tables/whitening.py --check
 	$(BIN)/python docs/tables/diagrams.py --check
+	$(BIN)/python docs/tables/terminal.py --check
 	$(BIN)/python -m taciturn_research.benchmarks.compare --check
 	$(BIN)/python docs/checks/browser.py site $(REPORT)
 

@@ -137,7 +137,7 @@ def main(arguments: list[str]) -> int:
         print("browser.py: there is no Chromium to look at the pages with; make ci-tools installs it", file=sys.stderr)
         return 1
     site, *reports = (Path(argument).resolve() for argument in arguments)
-    pages = [*sorted(site.glob("*.html")), *reports]
+    pages = [*sorted(site.rglob("*.html")), *reports]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=executable,

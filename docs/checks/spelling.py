@@ -69,7 +69,7 @@ def main(arguments: list[str]) -> int:
         print("usage: spelling.py SITE [FILE ...]", file=sys.stderr)
         return 2
     site, *files = map(Path, arguments)
-    pages = [*sorted(site.glob("*.html")), *files]
+    pages = [*sorted(site.rglob("*.html")), *files]
     words = {word: path.name for path in reversed(pages) for word in words_of(path)}
     problems = unknown(words, set(LIST.read_text(encoding="utf-8").split()))
     print(*problems, sep="\n", end="\n" if problems else "")

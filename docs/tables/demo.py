@@ -18,12 +18,12 @@ BEGIN, END = "<!-- demo: begin -->\n", "<!-- demo: end -->\n"
 LINES_OF_A_CERTIFICATE = 14
 
 
-def output(columns: int = 110) -> str:
-    """What the demo prints, in lines of some length."""
+def output() -> str:
+    """What the demo prints, in lines of 86 columns."""
     with tempfile.TemporaryDirectory() as folder:
         run = subprocess.run(
             [Path(sys.executable).with_name("taciturn"), "demo", "--seed", "1", "-o", "demo"],
-            cwd=folder, env=os.environ | {"COLUMNS": str(columns), "NO_COLOR": "1"}, capture_output=True, text=True,
+            cwd=folder, env=os.environ | {"COLUMNS": "86", "NO_COLOR": "1"}, capture_output=True, text=True,
             check=True,
         )  # fmt: skip
     # A seed is for pages that must not change; nobody should copy it.

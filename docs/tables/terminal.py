@@ -18,8 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 PICTURE = Path(__file__).parents[1] / "pictures" / "terminal.svg"
-# Long enough for tables, short enough to be read on a telephone.
-COLUMNS = 82
+COLUMNS = 86  # as output() has
 SHOWN = ("$ taciturn init ", "$ taciturn fit ")
 # Without a font from elsewhere; the window is dark in both schemes, and told from a dark page by its outline.
 FORMAT = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL).replace(
@@ -38,7 +37,7 @@ def shown(printed: str) -> list[str]:
 def picture() -> str:
     """The picture as SVG."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, legacy_windows=False)
-    for line in shown(output(COLUMNS)):
+    for line in shown(output()):
         style = "bright_black" if line.startswith("# ") else "bold green" if line.startswith("$ ") else ""
         console.print(Text(line, style=style), soft_wrap=False)
     drawn = console.export_svg(title="taciturn demo", code_format=FORMAT, unique_id="terminal")

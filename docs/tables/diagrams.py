@@ -2,8 +2,8 @@
 
 ``fit``, how a fit runs; ``relations``, the three neighbouring relations; ``persons``, what a person with several rows
 is guaranteed; ``study``, the budget of the study on accounts.md; ``forecasts``, planned and obtained standard errors
-of the study of forecasts. Without arguments, or with ``--write``, they are written; ``--check`` exits with 1 if a file
-holds another one.
+of the study of forecasts; ``coverage``, how often intervals cover in the studies of coverage. Without arguments, or
+with ``--write``, they are written; ``--check`` exits with 1 if a file holds another one.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from in_page import run_picture
+from intervals import GROUPS, STUDIES, rows_of
 
 from taciturn import SparseRegressor
 from taciturn.charts import Markup, element
@@ -44,6 +45,7 @@ text { fill: var(--ink); font: 14px system-ui, sans-serif; }
 .mark { fill: var(--main); fill-opacity: .75; }
 .mark2 { fill: var(--other); fill-opacity: .75; }
 .before { fill: var(--main); fill-opacity: .25; }
+.plain { fill: var(--pale); fill-opacity: .6; }
 .rest { fill: var(--line); fill-opacity: .45; }
 .empty { fill: none; stroke: var(--other); stroke-dasharray: 4 3; }
 .line { fill: none; stroke: var(--line); }
@@ -227,7 +229,52 @@ def forecasts() -> str:
     return drawing("Planned and obtained standard errors", 640, 36 + step * len(found), shapes)
 
 
-DIAGRAMS = {"fit": fit, "relations": relations, "persons": persons, "study": study, "forecasts": forecasts}
+def coverage() -> str:
+    """A dot per cell of the studies of coverage, with privacy and without."""
+    left, wide, high, step, top = 226.0, 384.0, 54.0, 22.0, 44.0
+    cells = []
+    for _, file, section, task in GROUPS:
+        page = (STUDIES / file).read_text(encoding="utf-8")
+        cells.append([row for row in rows_of(page, section) if task is None or row["task"] == task])
+    # In steps of 5 %, the first of which lies below every cell.
+    first = int(20.0 * min(float(row["coverage"]) for rows in cells for row in rows if row["coverage"]))
+    low = first / 20.0 - 0.01
+    shapes = [text(12, 20, "share of 95 % intervals that cover, a dot per cell", "strong")]
+    bottom = top + high * len(GROUPS)
+
+    def across(share: float) -> float:
+        return left + wide * (share - low) / (1.0 - low)
+
+    for twentieth in range(first, 21):
+        tick = twentieth / 20.0
+        classes = "arrow" if twentieth == 19 else "line"
+        shapes.append(element("path", d=f"M{across(tick):g} {top}V{bottom:g}", class_=classes))
+        shapes.append(text(across(tick), bottom + 16, f"{tick:.0%}", "small middle"))
+    names = {"both, on samples of real tables": "samples of real tables"}
+    names |= {"counts, amounts, hazards, weights, persons": "other families, persons"}
+    for number, ((name, *_), rows) in enumerate(zip(GROUPS, cells, strict=True)):
+        y = top + 18 + number * high
+        shapes.append(text(left - 12, y + step / 2 + 4, names.get(name, name), "end"))
+        for line, (head, classes) in enumerate((("coverage", "mark"), ("without privacy", "plain"))):
+            shares = sorted(float(row[head]) for row in rows if row.get(head))
+            for place, share in enumerate(shares):
+                height = y + line * step + 4 * (place % 3 - 1)
+                shapes.append(element("circle", cx=across(share), cy=height, r=3.5, class_=classes))
+    shapes.append(element("circle", cx=left, cy=bottom + 36, r=3.5, class_="mark"))
+    shapes.append(text(left + 10, bottom + 40, "with privacy", "small"))
+    shapes.append(element("circle", cx=left + 130, cy=bottom + 36, r=3.5, class_="plain"))
+    shapes.append(text(left + 140, bottom + 40, "without, from as many records", "small"))
+    return drawing("Coverage of confidence intervals", 640, bottom + 48, shapes)
+
+
+DIAGRAMS = {
+    "fit": fit,
+    "relations": relations,
+    "persons": persons,
+    "study": study,
+    "forecasts": forecasts,
+    "coverage": coverage,
+}
 
 if __name__ == "__main__":
     sys.exit(max(run_picture(sys.argv[1:], PICTURES / f"{name}.svg", draw) for name, draw in DIAGRAMS.items()))

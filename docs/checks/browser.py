@@ -137,7 +137,8 @@ def main(arguments: list[str]) -> int:
         print("browser.py: there is no Chromium to look at the pages with; make ci-tools installs it", file=sys.stderr)
         return 1
     site, *reports = (Path(argument).resolve() for argument in arguments)
-    pages = [*sorted(site.rglob("*.html")), *reports]
+    # The page for addresses that do not exist is opened at any depth, and has its styles by the address of the site.
+    pages = [*sorted(path for path in site.rglob("*.html") if path.name != "404.html"), *reports]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=executable,

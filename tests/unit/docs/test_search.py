@@ -27,7 +27,8 @@ def search():
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """The site as make site builds it, elsewhere."""
-    pytest.importorskip("zensical", reason="builds the site")
+    for package in ("zensical", "latex2mathml", "pymdownx", "mkdocstrings"):
+        pytest.importorskip(package, reason="pages need taciturn[docs]")
     folder = tmp_path_factory.mktemp("project")
     shutil.copytree(ROOT / "docs", folder / "docs", ignore=shutil.ignore_patterns("__pycache__"))
     for path in [ROOT / "zensical.toml", *ROOT.glob("*.md")]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from taciturn import SparseClassifier
-from taciturn.methods.inference import run
+from taciturn.methods.inference import plan, run
 from taciturn_research.coverage.plain import NORMAL, Numbers, Reference, Sample, fit_plain
 
 N_RUNS = 40
@@ -30,7 +30,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def _levels(codes: NDArray[np.int64], levels: range) -> Numbers:
-    return (codes[:, None] == np.array(levels)).astype(float)
+    return np.asarray(codes[:, None] == np.array(levels), dtype=np.float64)
 
 
 def _numbers(rng: np.random.Generator, n_columns: int) -> Numbers:
@@ -128,7 +128,7 @@ def main() -> None:
         for setting, given in SETTINGS.items():
             if "tails" in setting and name.startswith("parties"):
                 continue
-            with patch.object(run, "TUNING", replace(run.TUNING, **given)):
+            with patch.object(run, "TUNING", replace(plan.TUNING, **given)):
                 share, coverage, worst, width = measure(rows, means, n, epsilon)
             numbers = f"{share:.0%} | {coverage:.3f} | {worst:.2f} | {width:.2f}"
             print(f"| {name} | {n:,} | {epsilon:g} | {setting} | {numbers} |", flush=True)

@@ -239,5 +239,4 @@ KINDS = {
     "bounds or sizes read from data": ("observed maximum", "rows counted for nothing"),
     "cells that are not a number": ("NaN in the argmax",),
 }
-"""Kinds of bugs that other libraries had (Cebere et al. 2026, who replay too), and the mutants of that kind; the first
-of each is quick."""
+"""Kinds of bugs that libraries have (Cebere et al. 2026 looked at twelve), and mutants of each; the first is quick."""

@@ -78,11 +78,11 @@ the implementation that a proof does not cover: noise of the wrong scale, a wron
 ## Lower bounds on epsilon, class by class
 
 The event is chosen on one half of the runs and counted on the other half, so the bound holds for any choice of the
-event. All bounds hold together with a confidence of 95 %. *Largest found* is the largest share of its claim that an
-audit of the class found: near 1 the attack is tight, and 0 says nothing. If a budget is spread over many releases and
-few of them affect the result, an audit from outside finds little.
+event. All bounds hold together with a confidence of 95 %; an audit that enumerates all outcomes is exact. *Largest
+found* is the largest share of its claim that an audit of the class found: near 1 the attack is tight, and 0 shows
+nothing. If a budget is spread over many releases and few of them affect the result, an audit from outside finds little.
 
-| class | audits | runs | of all outcomes | largest found | of claimed |
+| class | audits | runs | audits that enumerate | largest found | of claimed |
 |---|---:|---:|---:|---:|---:|
 """
 
@@ -92,8 +92,9 @@ MUTANTS = """\
 The audits are audited: typical errors, of this code or of publications, are put into the real code for the duration of
 an audit. The last column is the same attack without the error: on the code as it is, or for printed algorithms
 (`taciturn.published`) on the corrected algorithm. Each bound holds by itself with a confidence of 95 %, that of a whole
-fit with 99.9999 %. A *search* looks for the neighbours on which a sum changes most, and compares the change with the
-declared sensitivity, here 1.
+fit with 99.9999 %. *Clopper-Pearson* bounds the probabilities of an event, *Gaussian* the parameter of a release that
+claims GDP (Nasr et al. 2023), *exact* compares all outcomes. A *search* looks for the neighbours on which a sum changes
+most, and compares the change with the declared sensitivity, here 1.
 
 | what is broken | claimed | found: at least | runs | how | without the error |
 |---|---|---|---|---|---|

@@ -67,7 +67,7 @@ def test_another_first_screen_is_noticed(here, there):
 
 def installs(text):
     """What pages tell readers to install with pip."""
-    return re.findall(r"pip install ((?:'[^']*'|[^`\s])+)", text)
+    return re.findall(r"pip install\s+((?:'[^']*'|[^`\s])+)", text)
 
 
 def test_pages_install_from_a_clone():

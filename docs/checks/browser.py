@@ -42,7 +42,7 @@ LAYOUT = r"""() => {
   return found;
 }"""
 # A word, and the page that has to be among what the search finds for it.
-SEARCHED = {"Ed25519": "verifying", "Kendall": "selectors"}
+SEARCHED = {"Ed25519": "certificates", "Kendall": "selectors"}
 # The search lives in a shadow tree of its own, which has the focus while one types.
 FOUND = """page => [...(document.activeElement?.shadowRoot?.querySelectorAll("a[href]") ?? [])]
   .some(link => link.href.includes(`/${page}.html`))"""

@@ -359,6 +359,22 @@ def test_keys_of_other_types_give_the_order(folder, database, kind):
     check_key(folder, database, TYPED_KEYS[kind])
 
 
+@pytest.mark.parametrize("kind", ["text NOT NULL", "text"])
+def test_a_primary_key_that_sqlite_lets_be_missing_is_assumed(folder, kind):
+    stored = Databases(folder, "sqlite")
+    rows, types = rows_with_key([(f"a {kind}", [f"k{place:05d}" for place in range(N_ROWS)])])
+    stored.store("keyed", rows, key="PRIMARY KEY (a)", types=types)
+    bounds = replace(NUMBERS, columns=NUMBERS.columns | {"a": Column("ignore")})
+    with open_table(stored.url("keyed"), bounds) as opened:
+        assert (_UNIQUE_KEY in opened.assumptions) == (kind == "text")
+    rows[200][0] = None
+    if kind == "text":
+        # As the certificate says.
+        stored.store("keyed", rows, key="PRIMARY KEY (a)", types=types)
+        with pytest.raises(DataError, match="expected a key that is stated for every row"):
+            open_table(stored.url("keyed"), bounds)
+
+
 @pytest.mark.parametrize("wrong", ["twice", "missing"])
 def test_a_stated_key_that_is_none_is_refused(database, wrong):
     rows = records()[1]

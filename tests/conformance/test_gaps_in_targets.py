@@ -19,7 +19,7 @@ rng = np.random.default_rng(4)
 X = rng.uniform(-1.0, 1.0, (N_ROWS, 3))
 TRUTHS = X[:, 0] > 0.2
 
-# ------------------------------------------------------------------ dask: partitions of a column have types of their own
+# ------------------------------------------------------------------ dask: partitions have types of their own
 
 
 def dask_pair(truths):

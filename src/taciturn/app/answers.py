@@ -212,7 +212,9 @@ class Answers:
             ("How was it checked?", ["taciturn verify accepts the files:", *self.checked]),
         ])  # fmt: skip
         yield from _section("4. Trust model", [
-            ("Who sees the records?", [*self._trusted(), f"{OWNER} who held them, who ran the fit, and under which rules"]),
+            ("Who sees the records?", [
+                *self._trusted(), f"{OWNER} who held them, who ran the fit, and under which rules",
+            ]),
             ("Who can undo the noise?", [self._seed()]),
             ("Whose word are these files?", [self._signature()]),
         ])  # fmt: skip

@@ -66,7 +66,9 @@ _EXAMPLE = "postgresql://USER@HOST/DATABASE?table=NAME, duckdb:///FILE?table=NAM
 _PATIENCE = 30
 """Seconds to wait for a server, unless the URL says so."""
 
-_UNIQUE_KEY = "the key of the rows is unique and never missing; a table in which it is not is refused, and the refusal tells of it"
+_UNIQUE_KEY = (
+    "the key of the rows is unique and never missing; a table in which it is not is refused, and that tells of the rows"
+)
 """What is assumed where no primary key says so."""
 
 

@@ -610,7 +610,10 @@ class SQLite(Database):
         return identifier(self.table.table)
 
     def _connect(self) -> Any:
-        return open_sqlite(self.file.path)
+        connection = open_sqlite(self.file.path)
+        # One view of the table for all passes over it, from the first row that is read.
+        connection.execute("BEGIN")
+        return connection
 
     def _is_alive(self, connection: Any) -> bool:
         return True

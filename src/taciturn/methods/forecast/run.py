@@ -229,7 +229,8 @@ class Trials:
 
     def _open(self, X: FloatArray, y: AnyArray) -> tuple[PublicFacts, Any, Source]:
         """The public facts, the plan and the rows of a fit to ``n`` records for which these rows stand."""
-        facts = replace(self.model._public_facts(X, y), n_records=self.n)
+        measures = self.model._measures(X, None, None)
+        facts = replace(self.model._public_facts(X, y), n_records=self.n, measures=measures)
         plan = self.model.unadvised_plan(facts)
         return facts, plan, self.model._read(X, Outcomes(y, None, None), facts)
 

@@ -160,6 +160,14 @@ def test_no_private_table_is_asked_for():
     assert {"estimator", "n", "n_features", "bounds", "effects", "like"} <= set(parameters)
 
 
+def test_progress_is_told_up_to_the_end():
+    told = []
+    forecast(model_of("squared", epsilon=1.0), n=1000, bounds=COLUMNS, simulate=2, progress=told.append)
+    assert told == sorted(told)
+    assert told[0] > 0.0
+    assert told[-1] == 1.0
+
+
 def test_an_account_is_neither_opened_nor_charged(tmp_path):
     missing = f"sqlite:///{tmp_path / 'none.db'}#a"
     model = SparseRegressor(epsilon=1.0, x_bound=1.0, y_bounds=(-1, 1), account=missing, random_state=1)

@@ -141,6 +141,7 @@ docs: examples lessons site ## All of the pages: examples, generated tables, the
 	$(BIN)/python docs/tables/errors.py --check
 	$(BIN)/python docs/tables/demo.py --check
 	$(BIN)/python docs/tables/forest.py --check
+	$(BIN)/python docs/tables/intervals.py --check
 	$(BIN)/python docs/tables/whitening.py --check
 	$(BIN)/python -m taciturn_research.benchmarks.compare --check
 	$(BIN)/python docs/checks/browser.py site $(REPORT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import io
 import math
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -463,8 +464,13 @@ class Represented(BaseEstimator):
 
     def __dask_tokenize__(self) -> Any:
         # dask compares dataclasses by their fields, which are the same in two fits to different data.
+        written = io.BytesIO()
+        pickler = pickle.Pickler(written)
+        # Whether equal texts are one object depends on Python and on earlier copies.
+        pickler.fast = True
         try:
-            return type(self).__qualname__, pickle.dumps(vars(self))
+            pickler.dump(vars(self))
+            return type(self).__qualname__, written.getvalue()
         except Exception:
             # A function of the caller's, say; dask does the same for objects that cannot be pickled.
             return uuid4().hex

@@ -52,7 +52,7 @@ def test_readme_and_the_first_page_have_one_first_screen():
     ("here", "there"),
     [
         ("I must judge a result", "I audit a result"),
-        ("](verifying.md)", "](certificates.md)"),
+        ("](certificates.md#verifying-a-folder)", "](certificates.md)"),
         ("first steps, 10 minutes", "first steps"),
         ('--8<-- "README.md:about"\n', ""),
         ("pictures/forest.svg", "pictures/text.svg"),

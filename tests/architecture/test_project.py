@@ -154,7 +154,7 @@ def test_the_evidence_that_security_names_exists():
     page = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
     table = page.split("## Statements and their evidence", 1)[1].split("\n## ", 1)[0]
     rows = [line for line in table.splitlines() if line.startswith("| ") and "statement" not in line]
-    assert len(rows) >= 15
+    assert len(rows) >= 35
     assert all(re.search(r"`(?:tests|docs|src)/", row) for row in rows)
     assert evidence_problems(page) == []
     assert evidence_problems("`tests/unit/core/test_rng.py::test_of_nothing` `docs/no-page.md`") == [
@@ -171,3 +171,30 @@ def test_every_test_that_is_listed_as_slow_exists():
         assert re.search(
             rf"^ *def {name.split('[')[0].split('::')[-1]}\(", (ROOT / file).read_text(encoding="utf-8"), re.M
         )
+
+
+def how_to_sections(page):
+    """Lines of the sections that describe how to add a thing, by heading."""
+    parts = re.split(r"^## ", page, flags=re.MULTILINE)[1:]
+    split = (part.strip().split("\n", 1) for part in parts if part.startswith("How to add"))
+    return {heading: body.strip().splitlines() for heading, body in split}
+
+
+def test_ways_to_add_a_thing_are_short_and_name_files_that_exist():
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    sections = how_to_sections(page)
+    assert {heading.split()[-1] for heading in sections} >= {"method", "loss", "mechanism", "engine", "format"}
+    assert {heading: len(lines) for heading, lines in sections.items() if len(lines) > 25} == {}
+    assert how_to_sections("## How to add a page\n" + "x\n" * 26)["How to add a page"] == ["x"] * 26
+    named = re.findall(r"`((?:tests|docs|research)/[\w/.]+\.(?:py|md|txt))`", page)
+    assert named
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_every_subpackage_is_on_the_map():
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    tree = page.split("## The map", 1)[1].split("```", 2)[1]
+    listed = set(re.findall(r"[├└]─ (\w+)(?:/|\.py)", tree))
+    places = {path.stem for path in (ROOT / "src" / "taciturn").iterdir() if path.suffix == ".py" or path.is_dir()}
+    # Import paths for users, which the text below the map names.
+    assert {place for place in places if not place.startswith("_")} - listed <= {"accounting", "events", "mechanisms"}

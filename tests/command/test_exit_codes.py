@@ -13,14 +13,14 @@ import stat
 import subprocess
 import sys
 import time
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 
 import pytest
 from commands import BOUNDS, INSTALLED, one_sentence, run, write_patients
 from studies import write_key
 
 import taciturn
-from taciturn.app.cli import output
+from taciturn.app.cli import output, screen
 from taciturn.app.cli import show as cli_show
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.kernels import ranks
@@ -308,6 +308,51 @@ def test_a_request_to_terminate_leaves_what_an_interrupt_leaves(tmp_path):
     assert "interrupted; no result was written." in ends[0][1]
 
 
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="Windows has no such timer")
+def test_a_request_that_other_code_swallows_is_repeated_and_no_cleanup_is_disturbed(monkeypatch):
+    monkeypatch.setattr(screen, "_AGAIN", 0.05)
+    cleaned = []
+
+    def swallowing():
+        # As packages do around their imports.
+        with suppress(BaseException):
+            signal.raise_signal(signal.SIGTERM)
+        for _ in range(1000):
+            time.sleep(0.01)
+
+    def interrupted():
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        finally:
+            for _ in range(20):
+                time.sleep(0.01)
+            cleaned.append(1)
+
+    with pytest.raises(KeyboardInterrupt), screen.termination() as requests:
+        swallowing()
+    assert len(requests) == 2
+    with pytest.raises(KeyboardInterrupt), screen.termination() as requests:
+        interrupted()
+    assert cleaned
+    assert len(requests) > 1
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows ends a process without a signal that it could handle")
+def test_a_request_that_becomes_another_error_is_an_interrupt(folder, monkeypatch):
+    def failing(*arguments):
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except KeyboardInterrupt:
+            raise ImportError("a module") from None
+
+    monkeypatch.setattr(taciturn.SparseClassifier, "fit", failing)
+    done = run(*FIT, "-o", "imported", cwd=folder)
+    assert done.code == 143, done
+    assert "interrupted; no result was written." in done.err
+    assert "a defect" not in done.err
+
+
 # A view that has no last row, and one that has no first.
 VIEW = (
     "CREATE VIEW v AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) "
@@ -359,6 +404,70 @@ def test_a_table_that_never_ends_ends_at_a_request(folder, tmp_path, arguments, 
     assert "Traceback" not in err
     # Neither a result nor a part of the copy is left.
     assert {path.name for path in tmp_path.iterdir()} == before | {"opened"}
+
+
+# The command, which leaves a file when it begins.
+BEGUN = (
+    "import sys\nfrom taciturn.app.cli.main import main\nopen('begun', 'w').close()\nsys.argv[0] = 'taciturn'\nmain()\n"
+)
+
+
+def write_long_model(place):
+    """A file that takes seconds to parse, and the certificate of a model beside it."""
+    (place / "long").mkdir()
+    values = "1," * 40_000_000
+    (place / "long" / "model.json").write_text('{"format": "taciturn model", "version": 3, "n": [' + values + "1]}")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="Windows ends a process without a signal that it could handle")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["init", "t.sqlite", "--target", "ill", "-o", "out"],
+        ["compare", "patients.csv", "--bounds", "bounds.toml", "--trials", "100000"],
+        ["plan", "--bounds", "bounds.toml", "--n", "200000", "--simulate", "100000", "-o", "out"],
+        ["demo", "-o", "out"],
+        ["show", "long/model.json"],
+        ["report", "long", "-o", "out"],
+        ["verify", "long"],
+        ["export", "long", "--nist", "-o", "out"],
+        ["predict", "long/model.json", "patients.csv", "-o", "out"],
+        ["score", "long/model.json", "patients.csv", "-o", "out"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+@pytest.mark.parametrize("after", [0.0, 1.0, 2.0])
+def test_every_command_ends_within_three_seconds_of_a_request(folder, tmp_path, arguments, after):
+    for name in ("patients.csv", "bounds.toml"):
+        (tmp_path / name).symlink_to(folder / name)
+    if arguments[0] == "init":
+        database = sqlite3.connect(tmp_path / "t.sqlite")
+        database.execute(f"{VIEW} WHERE x < 0")
+        database.close()
+    if any(str(each).startswith("long") for each in arguments):
+        write_long_model(tmp_path)
+        if arguments[0] in ("report", "verify", "export"):
+            shutil.copy(folder / "model" / "certificate.json", tmp_path / "long")
+    started = subprocess.Popen(
+        [sys.executable, "-c", BEGUN, *arguments],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not (tmp_path / "begun").exists():
+        assert started.poll() is None, started.communicate()
+        time.sleep(0.05)
+    time.sleep(after)
+    started.send_signal(signal.SIGTERM)
+    sent = time.monotonic()
+    _, err = started.communicate(timeout=120)
+    assert time.monotonic() - sent < 3.0
+    # What ended by itself, as refusals do, was in time.
+    assert started.returncode in (143, 1 if arguments[0] not in ("compare", "plan") else 143), err
+    assert "a defect" not in err
+    assert "Traceback" not in err
 
 
 # ------------------------------------------------------------------ score

@@ -83,6 +83,20 @@ def test_the_files_hold_what_the_screen_shows(planned):
     assert json.loads((folder / "plan" / "plan.json").read_text())["format"] == "taciturn plan"
 
 
+def test_every_option_reaches_the_model_that_is_forecast(tmp_path):
+    write_bounds(tmp_path)
+    wide = ("plan", "--bounds", "bounds.toml", "--n", 20_000, "--epsilon", "1", "-o")
+    options = ("--relation", "add-remove", "--delta", 1e-9, "--columns", "age,dose")
+    for name, more in (("usual", ("--nonzero", "all")), ("other", (*options, "--nonzero", "all"))):
+        assert run(*wide, name, *more, cwd=tmp_path).code == 0
+    usual, other = (PlanFile.from_json((tmp_path / name / "plan.json").read_text()) for name in ("usual", "other"))
+    assert (usual.relation, usual.delta, usual.n) == ("zero-out", 1e-6, 20_000)
+    assert (other.relation, other.delta) == ("add-remove", 1e-9)
+    # A column that the model does not have has no interval.
+    assert np.isfinite(usual.fits[0].feature("smoker").std_error)
+    assert np.isnan(other.fits[0].feature("smoker").std_error)
+
+
 def test_wishes_name_an_epsilon_and_a_number_of_records(planned):
     _, done = planned
     words = " ".join(done.out.split())

@@ -131,7 +131,7 @@ def test_the_same_seed_gives_the_same_model_and_another_seed_another(commands_ru
     assert first == same != other
 
 
-def test_the_demo_walks_the_road(tmp_path):
+def test_the_demo_runs_every_step_from_table_to_report(tmp_path):
     done = run_installed("demo", "--seed", "0", "-o", "demo", cwd=tmp_path)
     assert done.code == 0, done
     commands = re.findall(r"^\$ taciturn (\w+)", done.out, flags=re.MULTILINE)

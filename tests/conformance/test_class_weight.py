@@ -9,7 +9,8 @@ from sklearn.linear_model import LogisticRegression
 from taciturn import HardThresholdClassifier, ParameterError, SparseClassifier
 from taciturn.app.model_file import Model
 from taciturn.core.validation import ONE
-from taciturn.data.records import Records
+from taciturn.data.records import WEIGHTS_OF_RECORDS, Records
+from taciturn.data.target import LabelMap
 from taciturn.engines import ArraySource
 from taciturn.losses import LogisticLoss, SoftmaxLoss
 from taciturn.methods import base as methods_base
@@ -139,10 +140,79 @@ def test_weights_that_are_refused(weights, message):
         fitted(TWO, weights, 500)
 
 
-def test_standard_errors_do_not_know_weights():
-    with pytest.raises(ParameterError, match="inference=True: expected False where classes have weights"):
-        fitted(TWO, {1: 2.0}, 500, inference=True)
+def test_a_class_without_the_parameter_has_none():
     assert "class_weight" not in HardThresholdClassifier().get_params()
+
+
+# ------------------------------------------------------------------ standard errors
+
+
+def weighted_errors(y, weights, model):
+    """Those of the sandwich covariance of a weighted logistic regression at the coefficients of a model."""
+    rows, beta = np.column_stack((X, np.ones(N))), np.append(model.coef_[0], model.intercept_)
+    shares, own = 1.0 / (1.0 + np.exp(-(rows @ beta))), np.where(y == 1, weights[1], weights[0])
+    bread = np.linalg.inv((rows * (own * shares * (1.0 - shares))[:, None]).T @ rows)
+    scores = rows * (own * (shares - y))[:, None]
+    return np.sqrt(np.diag(bread @ (scores.T @ scores) @ bread))[:-1]
+
+
+def test_without_noise_errors_are_those_of_the_weighted_likelihood():
+    weights = {0: 1.0, 1: 4.0}
+    found = fitted(TWO, weights, epsilon=math.inf, inference=True)
+    np.testing.assert_allclose(centred(found), centred(reference(TWO, weights)), atol=1e-5)
+    np.testing.assert_allclose(found.coef_std_error_, weighted_errors(TWO, weights, found), rtol=1e-5)
+    plain = fitted(TWO, None, epsilon=math.inf, inference=True)
+    assert not np.allclose(plain.coef_std_error_, weighted_errors(TWO, weights, found), rtol=0.02)
+    three = fitted(THREE, {0: 3.0, 2: 0.5}, epsilon=math.inf, inference=True)
+    expected = centred(reference(THREE, {0: 3.0, 2: 0.5}))
+    np.testing.assert_allclose(centred(three), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("weights", [{0: 1.0, 1: 4.0}, {0: 3.0, 2: 0.5}], ids=["two", "three"])
+@pytest.mark.parametrize("size", ["all", 2])
+def test_weights_of_classes_are_weights_of_their_records_to_the_bit(weights, size):
+    y = THREE if 2 in weights else TWO
+    given = {"n_nonzero": size, "inference": True, "epsilon": 20.0}
+    found = fitted(y, weights, **given)
+    own = np.array([weights.get(label, 1.0) for label in range(y.max() + 1)])
+    classes = tuple(range(y.max() + 1))
+    same = SparseClassifier(x_bound=1.0, classes=classes, random_state=0, weight_bound=1.0, **given)
+    same.fit(X, y, sample_weight=(own / own.max())[y])
+    assert found.coef_.tobytes() == same.coef_.tobytes()
+    assert found.coef_std_error_.tobytes() == same.coef_std_error_.tobytes()
+    assert found.certificate_.events == same.certificate_.events
+    assert np.isfinite(found.coef_std_error_).any()
+    # Of classes nothing has to be assumed: the certificate has their weights.
+    assert WEIGHTS_OF_RECORDS in same.certificate_.assumptions
+    assert WEIGHTS_OF_RECORDS not in found.certificate_.assumptions
+    assert found.certificate_.public["class_weight"] == (own / own.max()).tolist()
+    # Both kinds of weights are multiplied.
+    both = fitted(y, weights, weight_bound=1.0, **given)
+    weighted = SparseClassifier(**both.get_params()).fit(X, y, sample_weight=np.where(X[:, 0] > 0, 1.0, 0.5))
+    assert weighted.coef_.tobytes() != found.coef_.tobytes()
+
+
+def test_intervals_cover_the_coefficients_that_labels_were_drawn_from():
+    inside, start = [], math.log(4.0) - 1.5
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        rows = rng.uniform(-1, 1, (8000, 4))
+        y = (rng.random(8000) < 1.0 / (1.0 + np.exp(1.5 - 2.0 * rows[:, 0] + rows[:, 1]))).astype(int)
+        model = SparseClassifier(
+            x_bound=1.0, classes=(0, 1), class_weight={1: 4.0}, n_nonzero="all", inference=True, epsilon=4.0,
+            random_state=seed,
+        ).fit(rows, y)  # fmt: skip
+        low, high = model.coef_interval_.T
+        inside += ((low <= [2.0, -1.0, 0.0, 0.0]) & (high >= [2.0, -1.0, 0.0, 0.0])).tolist()
+        assert abs(model.intercept_[0] - start) < 0.5
+    assert np.mean(inside) > 0.85
+
+
+def test_weights_of_classes_lie_between_zero_and_one():
+    # A site reads its records by what a coordinator asks for.
+    for weights in ((1.0, 2.0), (0.0, 1.0), (1.0,), (math.nan, 1.0)):
+        with pytest.raises(ValueError, match="a number in"):
+            LabelMap(np.array([0, 1]), weights)
 
 
 def test_a_model_file_holds_the_weights():

@@ -181,7 +181,7 @@ def test_a_pure_budget_gets_pure_steps():
 
 
 @pytest.mark.parametrize("changes", [{"radius": 1e-10}, {"radius": 1e5}, {"residual_clip": 1e-6}])
-def test_unusual_public_numbers_take_the_plain_road(changes):
+def test_unusual_public_numbers_take_the_plain_algorithm(changes):
     X, y = data(n=300)
     model = FrankWolfeRegressor(**({"n_steps": 5} | changes)).fit(X, y)
     assert np.isfinite(model.coef_).all()

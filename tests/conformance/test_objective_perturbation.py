@@ -66,7 +66,7 @@ def test_many_sparse_columns_need_no_dense_matrix():
     assert model.coef_.shape == (1, 20_000)
 
 
-def test_the_twin_without_noise_minimises_what_it_says():
+def test_the_fit_without_noise_minimises_what_it_says():
     X, y = data(n=400)
     y = np.where(np.arange(400) % 10 == 0, 1.0, y)
     model = ObjectivePerturbationRegressor(epsilon=math.inf, residual_clip=0.2, regularisation=3.0).fit(X, y)

@@ -56,7 +56,7 @@ def test_signals_are_found_and_certified(kind, d, relation):
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_public_facts_choose_the_road_and_the_certificate_says_why(kind):
+def test_public_facts_choose_the_strategy_and_the_certificate_says_why(kind):
     enough = 3.0 * 4 / MU**2
     for n, method in ((int(0.97 * enough), "one-shot"), (int(1.03 * enough), "two-phase")):
         public = kind(n_nonzero=4).fit(*data(kind, n=n, d=200)).certificate_.public

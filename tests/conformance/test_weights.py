@@ -34,6 +34,10 @@ CASES = {
     "counts with errors": (SparseRegressor, COUNTS | ERRORS),
     "amounts with errors": (SparseRegressor, AMOUNTS | ERRORS),
     "labels with errors": (SparseClassifier, {"classes": (0, 1)} | ERRORS),
+    "labels with errors and weights of classes": (
+        SparseClassifier,
+        {"classes": (0, 1), "class_weight": {1: 3.0}} | ERRORS,
+    ),
     "three classes with errors": (SparseClassifier, {"classes": (0, 1, 2)} | ERRORS),
 }
 PERSONS = np.repeat([f"p{i:04d}" for i in range(N)], 3)[:N]

@@ -66,7 +66,7 @@ LOSSES = [
 WEIGHTED = [WeightedLoss(LogisticLoss(), (1.0, 0.2)), WeightedLoss(SoftmaxLoss(), (0.1, 1.0, 0.5, 1.0))]
 
 
-def test_every_loss_of_the_room_is_here():
+def test_every_loss_of_the_package_is_here():
     concrete = {cls for _, cls in inspect.getmembers(room, inspect.isclass) if issubclass(cls, Loss)}
     concrete = {cls for cls in concrete if not inspect.isabstract(cls)}
     assert concrete == {type(loss) for loss in LOSSES} - {PseudoHuberLoss}

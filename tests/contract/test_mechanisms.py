@@ -30,7 +30,7 @@ CASES = {
 }
 
 
-def test_every_mechanism_of_the_room_is_here():
+def test_every_mechanism_of_the_package_is_here():
     public = {
         name
         for name in room.__all__

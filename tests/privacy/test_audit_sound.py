@@ -164,7 +164,7 @@ def test_leads_by_much_hide_noise_that_is_missing():
 
 
 @pytest.mark.parametrize("name", EXACT)
-def test_laws_keep_their_claims_and_those_of_broken_twins_do_not(name):
+def test_laws_keep_their_claims_and_those_of_broken_variants_do_not(name):
     entry = BY_NAME[name]
     result = audit_entry(entry)
     assert result.route == "exact"

@@ -136,7 +136,7 @@ def test_the_kernel_uses_those_class_sizes():
 
 
 @pytest.mark.parametrize("gumbel", [False, True])
-def test_kernel_equals_its_numpy_twin(gumbel):
+def test_kernel_equals_its_numpy_version(gumbel):
     rng = np.random.default_rng(3)
     d, k = 400, 7
     log_factorial = gammaln(np.arange(d) + 1.0)

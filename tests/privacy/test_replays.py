@@ -139,7 +139,7 @@ def check_list(mechanisms, releases, *, costly):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", [name for name in BY_CLASS if name not in (BoundedScaler.__name__, *TOGETHER)])
-def test_what_passes_the_door_is_what_the_certificate_lists(name):
+def test_what_passes_the_transcript_is_what_the_certificate_lists(name):
     rng = np.random.default_rng(7)
     costly = not name.startswith(PRICED_OTHERWISE)
     heard = 0

@@ -15,7 +15,7 @@ from taciturn import BoundedScaler, DataError, ParameterError, SparseClassifier,
 from taciturn.app.plan_file import PlanFile
 from taciturn.data.records import Outcomes
 from taciturn.methods.forecast.advice import Wish, smallest_epsilon, smallest_n
-from taciturn.methods.forecast.population import ColumnFacts, StatedPopulation, TargetFacts
+from taciturn.methods.forecast.population import ColumnFacts, PublicRows, StatedPopulation, TargetFacts
 from taciturn.methods.forecast.run import Band, StandIn
 
 COLUMNS = {
@@ -158,6 +158,14 @@ def test_no_private_table_is_asked_for():
     parameters = inspect.signature(forecast).parameters
     assert {"X", "y", "table", "data"}.isdisjoint(parameters)
     assert {"estimator", "n", "n_features", "bounds", "effects", "like"} <= set(parameters)
+
+
+def test_progress_is_told_up_to_the_end():
+    told = []
+    forecast(model_of("squared", epsilon=1.0), n=1000, bounds=COLUMNS, simulate=2, progress=told.append)
+    assert told == sorted(told)
+    assert told[0] > 0.0
+    assert told[-1] == 1.0
 
 
 def test_an_account_is_neither_opened_nor_charged(tmp_path):
@@ -399,6 +407,50 @@ def test_a_public_table_like_the_private_one_forecasts_it():
         fitted = model_of("squared", epsilon=1.0, random_state=3).fit(X, y)
     band, score = found.prediction("score"), fitted.score(*numbers(4000, np.random.default_rng(4)))
     assert band.low - 0.02 < score < band.high + 0.02
+
+
+@pytest.mark.parametrize(("n_public", "n"), [(900, 3000), (3000, 900)])
+def test_rows_of_a_public_table_vary_as_what_is_known_of_a_private_one(n_public, n):
+    rng = np.random.default_rng(0)
+    public = PublicRows(rng.standard_normal((n_public, 3)), np.zeros(n_public), ("a", "b", "c"), np.ones(3))
+    size = public.rows_like(n, 2048)
+    means = [public.draw_like(size, np.random.default_rng([1, seed]))[0].mean(axis=0) for seed in range(400)]
+    # A mean of n private records differs from that of the public rows by so much.
+    known = 1.0 / n + 1.0 / n_public
+    assert np.var(means, axis=0).mean() == pytest.approx(known, rel=0.15)
+    # Rows that are drawn at most once vary less, and not at all if all of them are drawn.
+    once = [public.draw(size, np.random.default_rng([1, seed]))[0].mean(axis=0) for seed in range(400)]
+    assert np.var(once, axis=0).mean() < 0.85 * known
+    # No more than so many are drawn, however large both tables are.
+    assert public.rows_like(10**6, 100) == 100
+
+
+def skewed(n, rng):
+    """Labels of a long tail and a rare level, whose errors differ from table to table."""
+    tail, rare = np.clip(rng.lognormal(0.0, 0.8, n) / 4.0 - 0.8, -1.0, 1.0), (rng.random(n) < 0.03).astype(float)
+    X = np.column_stack((tail, rare, rng.uniform(-1.0, 1.0, n)))
+    return X, (rng.random(n) < 1.0 / (1.0 + np.exp(-(X @ [1.5, 1.0, -1.0])))).astype(int)
+
+
+def held_by_bands(n_public, n, tables):
+    """The share of standard errors of fits that lie in the band of a forecast from a public table."""
+    inside = []
+    for seed in range(tables):
+        rng = np.random.default_rng(seed)
+        given = {"x_bound": 1.0, "classes": (0, 1), "epsilon": 8.0, "n_nonzero": "all"}
+        bands = forecast(SparseClassifier(**given), n=n, like=skewed(n_public, rng)).bands
+        errors = SparseClassifier(inference=True, random_state=seed, **given).fit(*skewed(n, rng)).coef_std_error_
+        known = np.isfinite(errors) & np.isfinite([band.low for band in bands])
+        inside += [bands[j].low <= errors[j] <= bands[j].high for j in np.flatnonzero(known)]
+    return np.mean(inside)
+
+
+@pytest.mark.slow
+def test_bands_from_a_small_public_table_hold_nine_of_ten_errors(monkeypatch):
+    assert held_by_bands(1000, 4000, 60) > 0.86
+    monkeypatch.setattr(PublicRows, "rows_like", lambda self, n, most: min(most, len(self.X)))
+    monkeypatch.setattr(PublicRows, "draw_like", PublicRows.draw)
+    assert held_by_bands(1000, 4000, 60) < 0.8
 
 
 def test_a_band_holds_a_further_value_in_nine_of_ten_cases():

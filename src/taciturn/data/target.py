@@ -54,14 +54,27 @@ class NumberMap:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelMap:
-    """Gives records the positions of their labels among public classes; records with another label become null."""
+    """Gives records the positions of their labels among public classes; records with another label become null.
+
+    ``weights`` are public numbers in (0, 1], one for each class, by which the weights of its records are multiplied.
+    """
 
     classes: AnyArray
+    weights: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        known = len(self.weights) == len(self.classes) and all(0.0 < weight <= 1.0 for weight in self.weights)
+        if self.weights and not known:
+            raise ValueError("weights of classes: expected a number in (0, 1] for each")
 
     def __call__(self, records: Records) -> Records:
         """The records whose label is one of the classes."""
         codes = label_codes(records.y, self.classes)
-        return replace(records.keep(codes >= 0), y=codes[codes >= 0])
+        found = replace(records.keep(codes >= 0), y=codes[codes >= 0])
+        if not self.weights:
+            return found
+        weights = np.array(self.weights)[found.y]
+        return replace(found, weight=weights if found.weight is None else weights * found.weight)
 
 
 def check_y_bounds(y_bounds: object) -> tuple[float, float]:

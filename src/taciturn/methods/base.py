@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import io
 import math
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -463,8 +464,13 @@ class Represented(BaseEstimator):
 
     def __dask_tokenize__(self) -> Any:
         # dask compares dataclasses by their fields, which are the same in two fits to different data.
+        written = io.BytesIO()
+        pickler = pickle.Pickler(written)
+        # Whether equal texts are one object depends on Python and on earlier copies.
+        pickler.fast = True
         try:
-            return type(self).__qualname__, pickle.dumps(vars(self))
+            pickler.dump(vars(self))
+            return type(self).__qualname__, written.getvalue()
         except Exception:
             # A function of the caller's, say; dask does the same for objects that cannot be pickled.
             return uuid4().hex
@@ -1397,8 +1403,6 @@ class PrivateClassifier(ClassPredictor, PrivateLinearModel):
         if self.classes is not None:
             check_classes(self.classes)
         check_class_weight(self.class_weight)
-        if self.class_weight is not None and getattr(self, "inference", False) is True:
-            raise ParameterError("inference", True, "False where classes have weights", "leave one of the two out")
 
     def _public_facts(self, X: Any, y: Any) -> PublicFacts:
         facts = super()._public_facts(X, y)
@@ -1412,13 +1416,19 @@ class PrivateClassifier(ClassPredictor, PrivateLinearModel):
         """The loss of one record, and the number of outputs."""
         n_classes, weights = _labels(facts).size, self._class_weights(facts)
         loss, n_outputs = (LogisticLoss(), 1) if n_classes == 2 else (SoftmaxLoss(), n_classes)
-        return loss if min(weights) == 1.0 else WeightedLoss(loss, weights), n_outputs
+        plain = min(weights) == 1.0 or self._weighs_records
+        return loss if plain else WeightedLoss(loss, weights), n_outputs
+
+    @property
+    def _weighs_records(self) -> bool:
+        """Whether records have the weights of their classes; otherwise the loss has them."""
+        return False
 
     def _class_weights(self, facts: PublicFacts) -> tuple[float, ...]:
         return weights_of_classes(self.class_weight, _labels(facts))
 
     def _target_map(self, facts: PublicFacts) -> LabelMap:
-        return LabelMap(_labels(facts))
+        return LabelMap(_labels(facts), self._class_weights(facts) if self._weighs_records else ())
 
     def _set_coefficients(self, weights: FloatArray) -> None:
         self.coef_ = weights[:, :-1] / self._x_bound

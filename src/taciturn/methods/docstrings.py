@@ -48,7 +48,7 @@ classes : sequence, default=None
 class_weight : dict, default=None
     Public numbers by label, by which losses of records are multiplied: ``coef_`` estimates what scikit-learn's
     ``class_weight`` does. Labels that are not listed have weight one; only ratios matter. "balanced" is refused, as
-    it would count the data's labels. Not with ``inference``.
+    it would count the data's labels. Under the model, weights move the constants alone, by their logarithms.
 """,
     "radius_regressor": """
 radius : float or "auto", default="auto"

@@ -340,7 +340,7 @@ def _days(name: str, column: Column, values: Any, notation: Notation, *, strict:
             known: NDArray[Any] = compute.cast(values, "date32", safe=False).to_numpy(zero_copy_only=False)
             return known.astype("datetime64[D]")
         if types.is_null(values.type):
-            return np.full(len(values), np.datetime64("NaT"), dtype="datetime64[D]")
+            return np.full(len(values), np.datetime64("NaT", "D"))
         if kind_of(values.type) != "category":
             raise _wrong_type(name, "dates", values)
     days: NDArray[Any]

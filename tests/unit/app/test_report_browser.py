@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from reported import EVIL, REPORTS, as_published, at_length, certificate_of_fit, without_noise
 
+from taciturn.app.plan_file import PlanFile, PlannedFeature, PlannedFit
 from taciturn.app.report.model import model_report
+from taciturn.app.report.plan import plan_page
 
 fcntl = pytest.importorskip("fcntl")
 CHROMIUM = Path("/usr/bin/chromium")
@@ -415,3 +417,34 @@ def test_a_screen_reader_hears_names_of_images_tables_and_headings(browser, page
     levels = [p["value"]["value"] for n in headings for p in n["properties"] if p["name"] == "level"]
     assert levels == [1, 2, 2, 2, 2, 2, 2, 3]
     assert {"main", "navigation", "banner", "contentinfo"} <= {role for role, _ in named}
+
+
+def planned(epsilon):
+    band = (0.4 / epsilon, 0.3 / epsilon, 0.5 / epsilon)
+    features = tuple(PlannedFeature(name, 1.0, band[0] / 4.0, 0.05, 0.06, 0.3, 1.0, band) for name in ("age", EVIL))
+    return PlannedFit(epsilon, 0.9, features, {"score": (0.7, 0.65, 0.75)})
+
+
+def test_the_slider_of_a_plan_shows_one_budget_at_a_time(browser, tmp_path):
+    plan = PlanFile(
+        "ill", "SparseClassifier", 20_000, 1e-6, "zero-out", 0.95, "AUC", tuple(map(planned, (0.5, 1.0, 4.0))),
+        {"the gradient": 1.0}, ("a wish",), ("an improvement",), ("an assumption",),
+    )  # fmt: skip
+    (tmp_path / "plan.html").write_text(plan_page(plan), encoding="utf-8")
+    shown = (
+        "[...document.querySelectorAll('[data-choice]')].filter(e => e.checkVisibility()).map(e => e.dataset.choice)"
+    )
+    # Without scripts all of them are there.
+    browser.show(tmp_path / "plan.html", scripts=False)
+    assert len(browser.ask(shown)) == 3
+    for width in (1200, 360):
+        browser.show(tmp_path / "plan.html", width=width)
+        seen = []
+        for place in range(3):
+            move = f"s.value = {place}; s.dispatchEvent(new Event('input'))"
+            browser.ask(f"{{ const s = document.querySelector('input[type=range]'); {move} }}")
+            (only,) = browser.ask(shown)
+            seen.append(only.split(":")[0])
+        assert seen == ["epsilon 0.5", "epsilon 1", "epsilon 4"]
+        assert browser.ask("document.documentElement.scrollWidth <= innerWidth")
+        assert browser.complaints() == []

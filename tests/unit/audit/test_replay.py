@@ -77,7 +77,7 @@ class Listener:
 
 
 @pytest.mark.parametrize(("mechanism", "value"), MECHANISMS, ids=lambda each: type(each).__name__)
-def test_every_mechanism_passes_the_door_and_draws_the_same_there(mechanism, value):
+def test_every_mechanism_passes_the_transcript_and_draws_the_same_there(mechanism, value):
     listener = Listener()
     alone = mechanism.release(value, Stream.of(3))
     with transcript.transcribed(listener):
@@ -277,7 +277,7 @@ def test_mutants_are_found(model, kind, words):
     assert replay(model, first, first, relation="zero-out").differences == ()
 
 
-def test_a_release_that_passes_by_the_door_shows_in_the_result(monkeypatch):
+def test_a_release_that_bypasses_the_transcript_shows_in_the_result(monkeypatch):
     monkeypatch.setattr(ExponentialMechanism, "release", lambda self, scores, stream: int(np.argmax(scores)))
     monkeypatch.setattr(GumbelTopK, "release", lambda self, scores, stream: np.argsort(-scores)[: self.k])
     first, second = tables(n=3, d=4)

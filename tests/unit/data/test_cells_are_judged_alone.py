@@ -217,7 +217,7 @@ def test_complex_tables_are_refused_by_their_type():
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, np.inf, -np.inf])
-def test_a_target_that_is_missing_among_objects_is_refused_at_the_door(missing):
+def test_a_target_that_is_missing_among_objects_is_refused_before_the_fit(missing):
     """It used to pass: the fixed-point number of NaN is -2**63, and one record decided the whole model."""
     X, y = np.zeros((60, 2)), np.zeros(60, dtype=object)
     y[3] = missing

@@ -60,7 +60,18 @@ EQUAL = (
     (datetime.date(2020, 1, 2), "2020-01-02", np.datetime64("2020-01-02")),
     (uuid.UUID(int=5), str(uuid.UUID(int=5))),
 )
-MISSING = (None, "", "  ", float("nan"), np.nan, pd.NA, pd.NaT, np.datetime64("NaT"), np.inf, decimal.Decimal("NaN"))
+MISSING = (
+    None,
+    "",
+    "  ",
+    float("nan"),
+    np.nan,
+    pd.NA,
+    pd.NaT,
+    np.datetime64("NaT", "D"),
+    np.inf,
+    decimal.Decimal("NaN"),
+)
 
 
 @pytest.mark.parametrize("keys", EQUAL)

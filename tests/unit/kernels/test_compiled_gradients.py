@@ -78,7 +78,7 @@ def agree(records):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("joint", [False, True])
-def test_twins_are_equal_to_the_bit(kind, joint):
+def test_compiled_and_numpy_versions_are_equal_to_the_bit(kind, joint):
     for n_features in (1, 5, 67):
         for weight in WEIGHTS:
             assert all(agree(open_records(kind, n_features, weight=weight, joint=joint)))

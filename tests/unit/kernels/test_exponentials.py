@@ -90,7 +90,7 @@ TWINS = {"exponential": (exponential_numpy, False), "logistic": (logistic_numpy,
 
 
 @pytest.mark.parametrize("name", TWINS)
-def test_the_compiled_twin_has_the_same_bits(name):
+def test_the_compiled_version_has_the_same_bits(name):
     twin, both_sides = TWINS[name]
     x, kernel = sample(both_sides), getattr(gradients, name)
     apply = over_arrays(kernel)

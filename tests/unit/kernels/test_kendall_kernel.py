@@ -109,7 +109,7 @@ def test_ranks_are_places_among_distinct_values():
 
 
 @pytest.mark.parametrize("density", [0.0, 0.2, 1.0])
-def test_a_sparse_column_ranks_like_its_dense_twin(density):
+def test_a_sparse_column_ranks_like_the_dense_one(density):
     rng = np.random.default_rng(4)
     other = ranks_of(rng.integers(0, 9, 300))
     dense = np.where(rng.random(300) < density, rng.integers(1, 6, 300) * rng.choice([-1, 1], 300), 0).astype(float)

@@ -82,7 +82,7 @@ def test_p_values_of_another_law_are_caught():
     assert not any(agree(found, values, p_values) for p_values in (normal, without_allowance, one_sided))
 
 
-def test_an_exact_fit_has_no_error_and_no_doubt():
+def test_an_exact_fit_has_errors_of_zero():
     found = errors([0.0, 0.0, 0.0], allowance=[0.0, 0.0, 0.5])
     values = np.array([[1.0, 0.0, 0.4]])
     assert found.p_values(values).tolist() == [[0.0, 1.0, 1.0]]

@@ -13,7 +13,7 @@ def test_the_lipschitz_constant_of_the_squared_loss_grows_with_the_ball():
     assert SquaredLoss().lipschitz(10.0) == 11.0
 
 
-def test_softmax_kernel_equals_its_twin_and_nulls_are_silent():
+def test_softmax_kernel_equals_its_numpy_version_and_nulls_are_silent():
     rng = np.random.default_rng(3)
     margins = rng.integers(-(2**40), 2**40, (500, 3))
     codes = rng.integers(-1, 3, 500)

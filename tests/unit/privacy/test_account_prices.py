@@ -26,7 +26,7 @@ def test_gaussian_prices_are_above_what_they_cost(noise):
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (0.3, 1e-5), (1e-15, 0.1), (0.7, 3e-18), (0.1, 1.5e-18)])
-def test_the_second_pot_is_charged_the_decimal_numbers_that_were_written(epsilon, delta):
+def test_the_approximate_budget_is_charged_the_decimal_numbers_that_were_written(epsilon, delta):
     (price,) = prices_of(ApproximateEvent(epsilon / 2, delta / 2), Budget(epsilon, delta))
     assert price.epsilon == Decimal(repr(epsilon)) * 10**15
     assert price.delta == math.ceil(Decimal(repr(delta)) * 10**18)

@@ -63,7 +63,7 @@ def test_totals_prove_what_the_account_states_and_waste_nothing(epsilon, delta, 
     assert stated_delta(more, mpmath.mpf(epsilon)) > delta * (1 - 1e-6)
 
 
-def test_a_second_pot_may_be_all_of_it_or_none():
+def test_an_approximate_budget_may_be_all_of_it_or_none():
     assert totals_of(1.0, 0.0, (1.0, 0.0)) == Price(epsilon=10**15)
     assert totals_of(1.0, 1e-6).values[1:3] == (0, 0)
     assert totals_of(2.0, 1e-6, (2.0, 1e-6)).values[:3] == (0, 2 * 10**15, 10**12)
@@ -117,14 +117,14 @@ def test_decimal_budgets_cost_decimal_prices():
     assert not (spent + price).fits(total)
 
 
-def test_what_has_no_gaussian_parameter_costs_the_second_pot_alone():
+def test_what_has_no_gaussian_parameter_costs_the_approximate_budget_alone():
     objective = ObjectivePerturbationEvent(log_jacobian=0.01, shift=0.05, replaced=False)
     for event in (ApproximateEvent(0.5, 1e-8), objective, GaussianEvent(10.0) + ApproximateEvent(0.2, 1e-8)):
         (price,) = prices_of(event, Budget(2.0, 1e-6))
         assert price == Price(epsilon=2 * 10**15, delta=10**12)
 
 
-def test_a_pure_release_costs_no_delta_of_the_second_pot():
+def test_a_pure_release_costs_no_delta_of_the_approximate_budget():
     assert list(prices_of(PureEvent(0.5), Budget(0.5, 1e-6)))[1] == Price(epsilon=5 * 10**14)
     # By the pure bound these cost more than the budget, so that delta is needed.
     many = ExponentialEvent(0.02) * 100
@@ -215,19 +215,19 @@ def promised(t, *, shift=1.0, constant=0.02, mu=0.8):
 
 
 @pytest.mark.parametrize("study", STUDIES)
-def test_adaptive_studies_keep_to_the_two_pots(study):
+def test_adaptive_studies_keep_to_the_two_budgets(study):
     for t in GRID:
         assert divergence(STUDIES[study], t) <= promised(t) + 1e-12
 
 
-def test_the_two_pots_are_needed():
+def test_the_two_budgets_are_needed():
     study = STUDIES["one after the other"]
     # Without the shift, without the constant, or with less of the Gaussian budget the statement is false.
     for less in ({"shift": 0.9}, {"constant": 0.015}, {"mu": 0.7}):
         assert any(divergence(study, t) > promised(t, **less) for t in [*GRID, 6.0, 8.0])
 
 
-def test_the_filter_of_a_process_has_the_same_two_pots():
+def test_the_filter_of_a_process_has_the_same_two_budgets():
     budget = PrivacyFilter(Budget(3.0, 0.03), 1e-12, (1.0, 0.02))
     # In one process a millionth of delta is kept back, in an account half of that.
     assert budget.mu == pytest.approx(totals_of(3.0, 0.03, (1.0, 0.02)).mu, rel=1e-6)

@@ -346,7 +346,7 @@ BROKEN = Entry(
 )
 
 
-def test_audits_come_one_by_one_and_share_their_doubt():
+def test_audits_come_one_by_one_and_share_their_error_probability():
     sound, broken = audit_all([SOUND, BROKEN])
     assert (sound.name, broken.name) == ("Response/sound", "Response/broken")
     assert (sound.verdict, broken.verdict) == ("no violation found", "violated")

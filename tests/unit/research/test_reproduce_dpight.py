@@ -218,7 +218,7 @@ def test_the_best_is_best_at_every_epsilon():
         check(table("set", "another", others))
 
 
-def test_near_is_nearer_to_the_twin_than_to_the_others():
+def test_near_is_nearer_to_the_non_private_fit_than_to_the_others():
     check = claims.near_non_private("set", DP_IGHT, (FRANK_WOLFE, TWO_STAGE))
     others = {IGHT: [0.1] * 5, FRANK_WOLFE: [0.9] * 5, TWO_STAGE: [0.5] * 5}
     assert check(table("set", "set", others | {DP_IGHT: [0.29] * 5})).holds

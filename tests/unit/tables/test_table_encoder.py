@@ -203,7 +203,7 @@ ODD = {
     "nan": float("nan"),
     "na": pd.NA,
     "nat": pd.NaT,
-    "numpy nat": np.datetime64("NaT"),
+    "numpy nat": np.datetime64("NaT", "D"),
     "number as text": "1.50",
     "word": "elsewhere",
     "empty": "",
@@ -331,7 +331,7 @@ def test_cells_without_a_type_are_read_as_the_bounds_state(column, cell, feature
 
 
 def test_what_is_filled_in_for_missing_cells_stands_for_no_wrong_one():
-    frame = FRAMES["objects"]([5, None, pd.NA, Decimal("NaN"), pd.NaT, np.datetime64("NaT")])
+    frame = FRAMES["objects"]([5, None, pd.NA, Decimal("NaN"), pd.NaT, np.datetime64("NaT", "D")])
     assert encoded(NUMBERS, frame, invalid="raise", missing=0).ravel().tolist() == [0.5, 0, 0, 0, 0, 0]
     with pytest.raises(DataError, match='^column "c": expected numbers, got other values'):
         encoded(NUMBERS, FRAMES["objects"]([5, "SECRET"]), invalid="raise", missing=0)

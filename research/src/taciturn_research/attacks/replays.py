@@ -427,7 +427,9 @@ REPLAYS = (
         )
         for targets in (_NUMBERS, _LABELS)
     ),
-)
+    ReplayCase(SparseClassifier, _BINARY, _ERRORS | {"n_nonzero": "all", "class_weight": {0: 1.0, 1: 0.3}},
+               fewest=_CLEAR, widest=9, dealt=True),
+)  # fmt: skip
 """Every class and function that reads private data, in several settings."""
 
 _TARGETS = {"regressor": _NUMBERS, "survival": _NUMBERS, "classifier": _BINARY, "selector": _ANY, "scaler": _NUMBERS}

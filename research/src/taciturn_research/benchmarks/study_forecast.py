@@ -296,6 +296,7 @@ much columns explain. It is not counted.
 * "bounds": nothing but the bounds is stated. "stated": means, spreads and shares of columns and target too.
   "correlated": rank correlations of the columns of numbers too; others have none.
 * "like": one half of the table is the public one, three quarters of the other half are fitted, one quarter scores.
+  A seed has one split for all budgets, so that its scores are not independent.
 
 Cells of the first column of results are tables, budgets and coefficients with intervals in most fits; the median
 standard error counts. Bands are for single fits, nine of ten of which they should hold. The last column counts the

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any
 
@@ -118,14 +119,14 @@ def main() -> None:
         if isinstance(output, io.TextIOWrapper):
             output.reconfigure(errors="replace")
     with termination() as requests:
-        code = _run()
+        code = _run(requests)
     if code == INTERRUPTED:
         print_error("interrupted; no result was written.")
         code = TERMINATED if requests else INTERRUPTED
     sys.exit(code)
 
 
-def _run() -> int:
+def _run(requests: Sequence[int]) -> int:
     """Run the command and print its error, if any; return the exit code."""
     try:
         try:
@@ -138,6 +139,9 @@ def _run() -> int:
     except Exception as error:
         if isinstance(error, CompleteError | NotShownError):
             discard_output()
+        elif requests:
+            # An import that is interrupted may end in another error.
+            return INTERRUPTED
         for each in error.errors if isinstance(error, SeveralProblemsError) else (error,):
             print_error(describe_error(each))
         return COMPLETE if isinstance(error, CompleteError) else FAILED

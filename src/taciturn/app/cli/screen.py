@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
@@ -105,26 +105,50 @@ def discard_output() -> None:
         os.close(nowhere)
 
 
+class TerminationRequest(KeyboardInterrupt):
+    """A request to terminate. Where a plain KeyboardInterrupt has passed compiled code, Python ends by SIGINT."""
+
+
+_AGAIN = 0.5
+"""Seconds after which a request that had no effect is repeated."""
+
+
 @contextmanager
 def termination() -> Iterator[list[int]]:
-    """Treat a request to terminate like an interrupt from the keyboard; yield the list of requests received."""
-    received: list[int] = []
+    """Treat a request to terminate like an interrupt from the keyboard; yield the list of requests received.
 
-    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
-        # The signal may arrive twice, and the second one must not stop the cleanup.
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    Other packages may swallow the exception, for instance while they are imported. So it is raised again, until it ends
+    what runs; cleanup is not disturbed.
+    """
+    received: list[int] = []
+    signals = [signal.SIGTERM, *([signal.SIGALRM] if hasattr(signal, "setitimer") else [])]
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
         received.append(number)
-        raise KeyboardInterrupt
+        if len(signals) > 1:
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN)
+        if not _is_ending(sys.exception()):
+            raise TerminationRequest
 
     try:
-        before = signal.signal(signal.SIGTERM, interrupt)
+        before = {number: signal.signal(number, interrupt) for number in signals}
     except ValueError:  # only the main thread receives signals
         yield received
         return
     try:
         yield received
     finally:
-        signal.signal(signal.SIGTERM, before)
+        if len(signals) > 1:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _is_ending(error: BaseException | None) -> bool:
+    """Whether the error that is being handled is a request to terminate, or follows from one."""
+    while error is not None and not isinstance(error, TerminationRequest):
+        error = error.__context__
+    return error is not None
 
 
 # --- Consoles: one that reports a failure of standard output, and one that ignores failures of standard error.

@@ -277,7 +277,8 @@ class Forecast:
     @cached_property
     def determined(self) -> BoolArray:
         """Columns whose coefficients a table of this kind determines: not all levels of a category."""
-        return ~self.errors[0].collinear if self.errors else np.ones(len(self.feature_names), dtype=bool)
+        # Rare levels may be missing from a trial.
+        return self._in_any_trial([~each.collinear for each in self.errors])
 
     @cached_property
     def interval_probability(self) -> float:
@@ -288,7 +289,10 @@ class Forecast:
     @property
     def _in_model(self) -> BoolArray:
         """Columns that the model may have, and that a table determines."""
-        return self.errors[0].wanted if self.errors else np.ones(len(self.feature_names), dtype=bool)
+        return self._in_any_trial([each.wanted for each in self.errors])
+
+    def _in_any_trial(self, found: list[BoolArray]) -> BoolArray:
+        return np.any(found, axis=0) if found else np.ones(len(self.feature_names), dtype=bool)
 
     @cached_property
     def budget_shares(self) -> dict[str, float]:

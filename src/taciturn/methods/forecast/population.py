@@ -64,6 +64,12 @@ class Population(Protocol):
     def draw(self, n_rows: int, random: np.random.Generator) -> tuple[FloatArray, AnyArray]:
         """Features as a model reads them, and the target in the units of y."""
 
+    def rows_like(self, n: int, most: int) -> int:
+        """How many rows to draw, ``most`` or fewer, which vary as much as what is known of a table of ``n`` records."""
+
+    def draw_like(self, n_rows: int, random: np.random.Generator) -> tuple[FloatArray, AnyArray]:
+        """So many rows, which stand for a private table."""
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnFacts:
@@ -316,6 +322,14 @@ class StatedPopulation:
     def _quantiles(self) -> list[FloatArray]:
         return [np.zeros(0) if column.shares else column.quantiles() for column in self.columns]
 
+    def rows_like(self, n: int, most: int) -> int:
+        """All of them: a population that is stated is known."""
+        return most
+
+    def draw_like(self, n_rows: int, random: np.random.Generator) -> tuple[FloatArray, AnyArray]:
+        """Other rows each time."""
+        return self.draw(n_rows, random)
+
     def draw(self, n_rows: int, random: np.random.Generator) -> tuple[FloatArray, AnyArray]:
         """Features as a model reads them, and the target in the units of y."""
         X = self._features(n_rows, random)
@@ -451,4 +465,17 @@ class PublicRows:
     def draw(self, n_rows: int, random: np.random.Generator) -> tuple[FloatArray, AnyArray]:
         """Some of the rows, each at most once."""
         chosen = random.permutation(len(self.X))[:n_rows]
+        return self.X[chosen], self.y[chosen]
+
+    def rows_like(self, n: int, most: int) -> int:
+        """So few that the public table's own sampling error is in what differs from trial to trial.
+
+        Statistics of a private table differ from those of N public rows by 1/n + 1/N of a row's variance: as those of
+        n N / (n + N) rows do from the table that they are drawn from, with replacement.
+        """
+        return min(most, math.ceil(n * len(self.X) / (n + len(self.X))))
+
+    def draw_like(self, n_rows: int, random: np.random.Generator) -> tuple[FloatArray, AnyArray]:
+        """Rows with replacement."""
+        chosen = random.integers(len(self.X), size=n_rows)
         return self.X[chosen], self.y[chosen]

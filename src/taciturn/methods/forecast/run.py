@@ -170,7 +170,8 @@ class Trials:
         """Standard errors of one fit with ``inference=True``; ParameterError where public facts refuse it."""
         with _quietly():
             model = self.model
-            X, y = self._recall(max(DRAWN_ROWS, min(_ROWS_PER_COEFFICIENT * self.width, 4 * DRAWN_ROWS)), seed)
+            fewest = min(_ROWS_PER_COEFFICIENT * self.width, 4 * DRAWN_ROWS)
+            X, y = self._recall(max(self.population.rows_like(self.n, DRAWN_ROWS), fewest), seed)
             facts, plan, rows = self._open(X, y)
             source = StandIn(rows, plan.n_step_rows, plan.n_step_rows / len(X))
             groups = self._groups(plan, facts)
@@ -221,7 +222,7 @@ class Trials:
     def _recall(self, n_rows: int, seed: int) -> tuple[FloatArray, AnyArray]:
         drawn = self.population.drawn
         if (n_rows, seed) not in drawn:
-            drawn[n_rows, seed] = self._draw(n_rows, np.random.default_rng([seed, 1]))
+            drawn[n_rows, seed] = self.population.draw_like(n_rows, np.random.default_rng([seed, 1]))
         return drawn[n_rows, seed]
 
     def _draw(self, n_rows: int, random: np.random.Generator) -> tuple[FloatArray, AnyArray]:
@@ -229,7 +230,8 @@ class Trials:
 
     def _open(self, X: FloatArray, y: AnyArray) -> tuple[PublicFacts, Any, Source]:
         """The public facts, the plan and the rows of a fit to ``n`` records for which these rows stand."""
-        facts = replace(self.model._public_facts(X, y), n_records=self.n)
+        measures = self.model._measures(X, None, None)
+        facts = replace(self.model._public_facts(X, y), n_records=self.n, measures=measures)
         plan = self.model.unadvised_plan(facts)
         return facts, plan, self.model._read(X, Outcomes(y, None, None), facts)
 

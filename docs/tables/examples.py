@@ -23,13 +23,14 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from in_page import in_both_schemes
 
 TABLES = Path(__file__).parent
 PAGES = [TABLES.parents[1] / "README.md", *sorted(TABLES.parent.glob("*.md"))]
@@ -128,7 +129,8 @@ def write_page(page: Path, outcome: Outcome, folder: Path) -> None:
     if SESSION in outcome.text:
         for name in sorted(set(PICTURE.findall(outcome.text))):
             pictures.mkdir(exist_ok=True)
-            shutil.copyfile(folder / name, pictures / name)
+            drawn = (folder / name).read_text(encoding="utf-8")
+            (pictures / name).write_text(in_both_schemes(drawn), encoding="utf-8")
 
 
 def check_page(page: Path, write: bool) -> Outcome:

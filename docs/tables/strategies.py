@@ -139,7 +139,6 @@ def draw() -> str:
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
         'font-family="sans-serif" font-size="12" fill="#222">',
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
     ]
     for place, (title, size) in enumerate(PANELS):
         lines += panel(place, title, size, mu)

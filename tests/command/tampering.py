@@ -210,6 +210,12 @@ def _other_classes(content) -> None:
     content |= json.loads(json.dumps(content).replace('"yes"', '"zest"'))
 
 
+def _noise_everywhere(content) -> None:
+    """Every coefficient has its noise, if the model states any."""
+    if content["noise"] is not None:
+        content["noise"] = [[1.0 for _ in row] for row in content["noise"]]
+
+
 def _swap_classes(content) -> None:
     content["classes"] = content["classes"][::-1]
 
@@ -267,8 +273,8 @@ WAYS = {
     "another coefficient, the old report": Tampering(
         lambda folder, other: write_model(folder, read(folder, MODEL) | {"intercept": [0.5]}), "the report's digest"
     ),
-    "too many coefficients": Tampering(modelled(at("coefficients", 0, value=lambda found: [1.0 for _ in found])),
-                                       "n_nonzero"),
+    "too many coefficients": Tampering(modelled(several(at("coefficients", 0, value=lambda found: [1.0 for _ in found]),
+                                                        _noise_everywhere)), "n_nonzero"),
     "another intercept": Tampering(modelled(at("intercept", 0, value=0.5)), None),
     "another order of classes": Tampering(modelled(_swap_classes), "the order on the certificate"),
     "other classes": Tampering(modelled(_other_classes), None),

@@ -40,15 +40,19 @@ def check_message(line, marks):
 
 def test_every_message_has_its_three_parts_and_no_cell(script):
     page = (DOCS / "errors.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^\*\*(.+)\*\*\n\n```text\n\$ taciturn (.+)\n((?:taciturn: .+\n)+)```$", page, re.MULTILINE)
-    stated = [mistake for part in script.MISTAKES.values() for mistake in part]
+    blocks = re.findall(
+        r"^### (.+)\n\n```text\n(?:\$ taciturn (.+)\n)?((?:(?:taciturn: |  ).+\n)+)```$", page, re.MULTILINE
+    )
     assert len(blocks) >= 40
-    assert [(title, command) for title, command, _ in blocks] == [(each.title, each.command) for each in stated]
+    stated = [mistake for part in script.MISTAKES.values() for mistake in part]
+    commands = {each.title: "" if script.USUAL.fullmatch(each.command) else each.command for each in stated}
+    assert {title: command for titles, command, _ in blocks for title in titles.split("; ")} == commands
+    assert len(commands) == len(stated)
     for _, _, said in blocks:
-        for line in said.splitlines():
+        for line in said.replace("\n  ", " ").splitlines():
             check_message(line, script.MARKS)
     # The mark of a cell stands in every table that is read for its cells.
-    cells = [each for each in script.MISTAKES["Cells"] if "patients.csv" in each.files]
+    cells = [each for each in script.MISTAKES["Cells and missing values"] if "patients.csv" in each.files]
     assert all(any(mark in each.files["patients.csv"] for mark in script.MARKS) for each in cells)
 
 

@@ -87,7 +87,7 @@ def test_a_fit_from_r_is_that_of_the_command(tmp_path, monkeypatch):
 @needs_r
 @pytest.mark.slow
 def test_the_example_of_the_page_prints_what_stands_there(tmp_path):
-    page = (ROOT / "docs" / "from-r.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "coming-from.md").read_text(encoding="utf-8")
     ((code, printed),) = re.findall(r"```r\n(.*?)```\n\n```text\n(.*?)```", page, re.DOTALL)
     sources = f'for (file in list.files("{PACKAGE}/R", full.names = TRUE)) source(file)\n'
     sources += f'library(generics, warn.conflicts = FALSE)\noptions(taciturn.command = "{COMMAND}")\n'

@@ -24,11 +24,9 @@ EPSILON, DELTA = 2.5, 1 / 6000
 ONCE = ADPScreen(loss="squared", radius=RADIUS, screen_at="last")
 
 CLAIMS_TESTS = "privacy/test_screening_claims.py"
-BOUNDED = "Public bounds on features and targets, and a clip of residuals ([constants](estimators.md#sensitivity))"
-SELECT = '`ScreenedRegressor(rule="select")`, `ScreenedClassifier` ([rules](screening.md#the-private-rules))'
-ADP = (
-    '`rule="adp"`: the same release with the true sensitivity, as a baseline ([rules](screening.md#the-private-rules))'
-)
+BOUNDED = "Public bounds on features and targets, and a clip of residuals ([constants](models.md#gradient-scores))"
+SELECT = '`ScreenedRegressor(rule="select")`, `ScreenedClassifier` ([rules](models.md#the-private-rules))'
+ADP = '`rule="adp"`: the same release with the true sensitivity, as a baseline ([rules](models.md#the-private-rules))'
 
 
 def first_term() -> Finding:

@@ -122,7 +122,7 @@ CLAIMS = (
         both_stages,
         "ε = {proved} is proved for the exact minimiser and a blanked record.",
         (f"{WHOLE}::test_what_the_certificate_admits",),
-        "`TwoStageRegressor` also covers the solver's error ([tolerance](objective.md#tolerance-and-output-noise))",
+        "`TwoStageRegressor` also covers the solver's error ([tolerance](models.md#tolerance-and-output-noise))",
         "Huber's loss needs no ball.",
     ),
     Claim(

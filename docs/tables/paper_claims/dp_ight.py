@@ -15,8 +15,8 @@ from taciturn.published.dpight import DPIGHT, printed_noise
 from taciturn_research.reproduce.dpight import figure_1
 
 STEPS, ROWS = 100, 1000
-CLIPPED = "`HardThresholdRegressor`, `HardThresholdClassifier` clip records ([how](descent.md#clipping-by-weights))"
-EXACT = "Exact composition for the relation that is asked for ([sensitivities](descent.md#sensitivities))"
+CLIPPED = "`HardThresholdRegressor`, `HardThresholdClassifier` clip records ([how](models.md#clipped-gradients))"
+EXACT = "Exact composition for the relation that is asked for ([sensitivities](models.md#clipped-gradients))"
 TESTS = "unit/published/test_dpight.py"
 REPRODUCED = "unit/research/test_reproduce_dpight.py"
 

@@ -20,7 +20,7 @@ from taciturn.published.dpsis import printed_top_k
 laws = beside_the_tests("laws")
 
 SELECTOR = "`CorrelationSelector` ([selectors](selectors.md)) with the correct sizes"
-SIZES = "`CanonicalLipschitz` ([the class sizes](mechanisms.md#the-class-sizes))"
+SIZES = "`CanonicalLipschitz` ([the class sizes](accounting.md#the-class-sizes))"
 BOUNDS = "Public bounds; columns are clipped, not scaled by the data ([selectors](selectors.md))"
 ENUMERATION = "privacy/test_canonical_enumeration.py"
 NEW = "privacy/test_paper_counterexamples.py"
@@ -249,7 +249,7 @@ CLAIMS = (
         "Counted for all d ≤ 8. The correct sizes need as many.",
         (f"{ENUMERATION}::test_class_sizes_sum_to_the_number_of_subsets",),
         SIZES,
-        "Classes are merged further ([one ticket at a time](mechanisms.md#canonical-lipschitz)).",
+        "Classes are merged further ([one ticket at a time](accounting.md#canonical-lipschitz)).",
     ),
     Claim(
         "Algorithm 2, line 15; Section A.5",

@@ -21,9 +21,9 @@ N, D, RADIUS, STEPS = 3000, 600, 50.0, 1000
 EPSILON, DELTA = 4.9, 1 / 4000
 EPSILON_SCREEN, DELTA_SCREEN = 0.1, 1 / 12_000
 
-SELECT = '`ScreenedRegressor(rule="select")` scores the gradient alone ([rules](screening.md#the-private-rules))'
-LOSSES = "Huber's loss or a clipped residual ([constants](estimators.md#sensitivity))"
-SOUND = "`ScreenedRegressor` ([screening](screening.md))"
+SELECT = '`ScreenedRegressor(rule="select")` scores the gradient alone ([rules](models.md#the-private-rules))'
+LOSSES = "Huber's loss or a clipped residual ([constants](models.md#gradient-scores))"
+SOUND = "`ScreenedRegressor` ([screening](models.md#screening))"
 CLAIMS_TESTS = "privacy/test_screening_claims.py"
 
 
@@ -205,7 +205,7 @@ CLAIMS = (
         unhalved_loss,
         "The proof is for half of it. For the mean of squares the first term alone is 4λ/n, where 2λ/n is stated.",
         (f"{CLAIMS_TESTS}::test_the_lipschitz_constant_is_twice_the_radius_and_the_unhalved_loss_has_four_times_it",),
-        "Half the squared residual, and bounds that say so ([sensitivity](estimators.md#sensitivity))",
+        "Half the squared residual, and bounds that say so ([sensitivity](models.md#gradient-scores))",
         "A factor of 2 in every sensitivity.",
     ),
     Claim(
@@ -220,7 +220,7 @@ CLAIMS = (
             f"{CLAIMS_TESTS}::test_equation_1_screens_the_solution_itself",
             "unit/methods/test_safe_rule.py::test_no_coefficient_of_a_solution_is_screened",
         ),
-        "`safe_rule_scores`, with its proof ([statement](screening.md#what-a-screening-rule-is))",
+        "`safe_rule_scores`, with its proof ([statement](models.md#the-safe-rule))",
         "No coefficient of a solution is screened on the random problems of the second test.",
     ),
     Claim(
@@ -258,7 +258,7 @@ CLAIMS = (
         noisy_index,
         "Two scores that move apart by Δ each: {found} where ε_iter = 0.1. Scores that rise and fall cost 2ε_iter.",
         ("privacy/test_paper_counterexamples.py::test_the_index_of_the_smallest_score_costs_twice_what_is_said",),
-        "`LaplaceMaxEvent` and `ExponentialEvent` count both directions ([mechanisms](mechanisms.md#one-selection))",
+        "`LaplaceMaxEvent` and `ExponentialEvent` count both directions ([mechanisms](accounting.md#mechanisms))",
         "None for the total: line 1 has a factor of 2 to spare.",
     ),
     Claim(

@@ -6,8 +6,8 @@ from paper_claims import sparsifier_findings as found
 from paper_claims.claim import AMENDED, FALSE, HOLDS, UNPROVED, Claim, Paper
 from paper_claims.reproduced import reproduced
 
-FRANK_WOLFE = "`FrankWolfeClassifier`: Gumbel noise, one accountant ([algorithm](estimators.md#the-algorithm))"
-PUBLIC_COUNT = "`SparsifiedClassifier` with a public number ([sparsified models](estimators.md#sparsified-models))"
+FRANK_WOLFE = "`FrankWolfeClassifier`: Gumbel noise, one accountant ([algorithm](models.md#frank-wolfe-an-l1-ball))"
+PUBLIC_COUNT = "`SparsifiedClassifier` with a public number ([sparsified models](models.md#sparsified-models))"
 ONE_BALL = "`FrankWolfeClassifier` with more than two classes: one ball, one selection per step"
 CLAIMS_TESTS = "privacy/test_published_claims.py"
 UNIT_TESTS = "unit/published/test_published_frank_wolfe.py"
@@ -105,7 +105,7 @@ CLAIMS = (
             f"{CLAIMS_TESTS}::test_rounding_down_hides_the_fraction_only_without_a_precision",
             "privacy/test_paper_counterexamples.py::test_rounding_down_widens_the_range_of_the_count",
         ),
-        "Ends are rounded inwards to integers ([sparsified models](estimators.md#sparsified-models))",
+        "Ends are rounded inwards to integers ([sparsified models](models.md#sparsified-models))",
         "{sets} data sets of Table 1 have fractional ends.",
     ),
     Claim(
@@ -201,7 +201,7 @@ CLAIMS = (
         found.table_2,
         "{counts}. The baseline's printed numbers fit noise for 1,000 steps on a run of few.",
         ("unit/research/test_reproduce_sparsifier.py::test_a_stopped_run_has_the_noise_of_a_thousand_steps",),
-        "`HardThresholdClassifier` ([hard thresholding](descent.md)), `SparsifiedClassifier`",
+        "`HardThresholdClassifier` ([hard thresholding](models.md#hard-thresholding)), `SparsifiedClassifier`",
         "Synthetic set, ε = 1, one draw, accuracy / AUC: {sound} with hard thresholding, {printed} as printed.",
     ),
     Claim(
@@ -212,7 +212,7 @@ CLAIMS = (
         lambda: reproduced("Sparsifier", *(f"Figure {i}" for i in range(1, 6))),
         "{counts}. It keeps 10 to 20 coefficients where 8 are right, which bounds its F1.",
         ("unit/research/test_reproduce_sparsifier.py::test_best_everywhere_and_few_lost",),
-        "`HardThresholdClassifier` ([hard thresholding](descent.md))",
+        "`HardThresholdClassifier` ([hard thresholding](models.md#hard-thresholding))",
         "See Table 2.",
     ),
     Claim(

@@ -38,6 +38,12 @@ class Budget:
         Bound on the privacy loss, > 0 and at most 30. Infinity stands for the non-private counterpart of a model.
     delta : float
         Probability with which the bound may fail, in [0, 1). Zero asks for pure privacy.
+
+    Examples
+    --------
+    >>> from taciturn import Budget
+    >>> Budget(epsilon=1, delta=1e-6)
+    Budget(epsilon=1.0, delta=1e-06)
     """
 
     epsilon: float

@@ -607,6 +607,18 @@ class Certificate:
         public number of records speak of this unit.
     account_head : str, default=None
         Hash of the entry with which an account reserved the cost of this fit; None for a fit without an account.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taciturn import SparseRegressor
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (2000, 4))
+    >>> model = SparseRegressor(x_bound=1.0, y_bounds=(-1, 1), random_state=0).fit(X, X[:, 0])
+    >>> certificate = model.certificate_
+    >>> certificate.epsilon, certificate.relation, certificate.status, certificate.public["records"]
+    (1.0, 'zero-out', 'proved', 2000)
+    >>> print(f"{certificate.for_group(2).epsilon:.2f}")  # for a person with two records
+    2.12
     """
 
     epsilon: float

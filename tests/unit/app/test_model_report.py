@@ -124,7 +124,7 @@ def test_the_page_to_sign_has_the_fields_of_the_registry():
     assert QUOTED in sheet.words()
     (guarantee,) = Tree(page).root.find("main")[0].find("ol")
     assert guarantee.children[0].words() in sheet.words()
-    # Fields of the table in docs/verifying.md, and where they are on the page.
+    # Fields of the table in docs/certificates.md, and where they are on the page.
     assert facts["Variant"].startswith("approximate differential privacy")
     assert facts["Privacy unit"] == "one record"
     assert facts["Relation"].startswith("zero-out: two data sets are neighbours when")

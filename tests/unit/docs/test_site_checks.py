@@ -117,6 +117,15 @@ def chromium():
         yield playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
 
 
+CODE = (
+    "<pre><code style='display: block; overflow-x: auto; white-space: {}' tabindex='0'>"
+    + "long " * 99
+    + "</code></pre>"
+)
+NAME = "<table><tr><td style='width: 4em; overflow-wrap: {0}; max-width: 4em; word-break: {0}'><code>{1}</code></table>"
+CAPTION = "<p style='overflow: hidden; white-space: {}'>A caption " + "of many words " * 9 + "</p>"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "told"),
@@ -127,7 +136,14 @@ def chromium():
         ("<input>", "label"),
         ("<script>throw new Error('no')</script>", "a script failed"),
         ("<img src='http://127.0.0.1:9/x.png' alt='x'>", "fetches http"),
-        ("<div style='width: 900px'>Wide</div>", "wider than a window"),
+        ("<div style='width: 900px'>Wide</div>", "wider than a window of 360"),
+        (CODE.format("pre-wrap"), None),
+        (CODE.format("pre"), "(1280 pixels): a code block is cut off: 'long long"),
+        (NAME.format("normal", "SparseClassifier"), None),
+        (NAME.format("break-word", "Sparse Classifier"), None),
+        (NAME.format("break-word", "SparseClassifier"), "(360 pixels): a name is broken: 'SparseClassifier'"),
+        (CAPTION.format("normal"), None),
+        (CAPTION.format("nowrap"), "(360 pixels): clipped: 'A caption"),
     ],
 )
 def test_what_a_reader_cannot_use_is_told(site, chromium, words, told):

@@ -22,7 +22,7 @@ from taciturn.events import GaussianEvent
 from taciturn.privacy.certificate import certify
 from taciturn.privacy.claim import DERIVED, Release
 
-PAGE = Path(__file__).parents[3] / "docs" / "verifying.md"
+PAGE = Path(__file__).parents[3] / "docs" / "certificates.md"
 
 
 def make(**changes):

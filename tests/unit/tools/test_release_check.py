@@ -61,6 +61,16 @@ def test_the_r_package_has_the_version_of_the_release():
     assert release_check.r_problems("9.9", "Package: taciturn\n") != []
 
 
+def test_the_recipe_for_conda_asks_for_what_pyproject_does():
+    version = release_check.Release(ROOT).version
+    text = (ROOT / "conda" / "recipe.yaml").read_text(encoding="utf-8")
+    assert release_check.conda_problems(version, PROJECT, yaml.safe_load(text)) == []
+    for here, there in (("numba >=0.61.2", "numba >=0.5"), ("    - scipy >=1.15\n", ""), (version, "9.9.9")):
+        assert here in text
+        changed = yaml.safe_load(text.replace(here, there))
+        assert release_check.conda_problems(version, PROJECT, changed) != []
+
+
 def test_a_tree_with_changes_is_refused():
     assert release_check.tree_problems("") == []
     problems = release_check.tree_problems(" M src/taciturn/losses.py\n?? notes.txt\n")

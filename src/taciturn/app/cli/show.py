@@ -96,10 +96,13 @@ def print_model(model: Model, *, full: bool = True) -> None:
     if notes:
         print_sentence(notes)
     first, *others = _groups(found)
+    has_marks = bool((found.noisy if full else found.noisy[list(first), :most]).any())
+    if most is not None and has_marks:
+        # What marks mean takes a line.
+        most = max(_FEWEST_ROWS, most - 1)
     for group in (first, *others) if full else (first,):
         console().print(_table(found, group, most))
-    shown = found.noisy if full else found.noisy[list(first), :most]
-    if shown.any():
+    if has_marks:
         print_sentence(MEANING)
     if others and not full:
         print_line(f"classes that are not shown: {len(found.outputs) - len(first):,} (--full prints them)")

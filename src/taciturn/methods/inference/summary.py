@@ -59,6 +59,22 @@ class Inference:
         Whether other records chose the columns.
     reason : str or None
         Why there are no standard errors at all, in a sentence; None if there are some.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taciturn import SparseRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (20_000, 2))
+    >>> y = X @ [0.5, -0.2] + rng.uniform(-0.3, 0.3, 20_000)
+    >>> model = SparseRegressor(x_bound=1.0, y_bounds=(-1, 1), columns=(0, 1), inference=True, random_state=0)
+    >>> inference = model.fit(X, y).inference_
+    >>> inference.estimable  # regressions have no interval of the intercept
+    array([[ True,  True, False]])
+    >>> print(np.round([inference.std_error[0], inference.sampling[0], inference.privacy[0]], 4))
+    [[0.0023 0.0023    nan]
+     [0.0022 0.0022    nan]
+     [0.0007 0.0008    nan]]
     """
 
     columns: IndexArray
@@ -268,7 +284,7 @@ _IN_FRAMES = ("df", "allowance")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoefficientSummary:
-    """The coefficients of a fit with ``inference=True``, with standard errors, p-values and intervals.
+    r"""The coefficients of a fit with ``inference=True``, with standard errors, p-values and intervals.
 
     Printed, it is a table as statistical packages show it, or one per class but the reference. ``to_frame()`` returns a
     pandas DataFrame. A coefficient without a standard error is not shown: the number in ``coef_`` is a weight of the
@@ -303,6 +319,20 @@ class CoefficientSummary:
         Whether clipped residuals may shift the intercept, so that it has no interval.
     advice : str, default=""
         A sentence on what would give standard errors, where there are none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taciturn import SparseRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (20_000, 2))
+    >>> y = X @ [0.5, -0.2] + rng.uniform(-0.3, 0.3, 20_000)
+    >>> model = SparseRegressor(x_bound=1.0, y_bounds=(-1, 1), columns=(0, 1), inference=True, random_state=0)
+    >>> lines = str(model.fit(X, y).summary()).splitlines()
+    >>> print(*lines[8:11], sep="\n")
+                 coefficient std error   lower   upper       p  p (BH)
+    x0                0.4991  0.002283  0.4946  0.5036  <0.001  <0.001
+    x1               -0.2011  0.002292 -0.2056 -0.1966  <0.001  <0.001
     """
 
     title: str

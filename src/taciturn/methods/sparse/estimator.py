@@ -387,7 +387,8 @@ class SparseRegressor(PrivateRegressor, SparseModel):
 
     **Privacy.** (epsilon, delta)-DP under ``relation``. Released, each with its price on the certificate: the mean of
     the target, medians of magnitudes and row norms, columns or correlations, column means, Gram matrices, noisy
-    gradients, moments of margins and residuals, and with ``n_nonzero="auto"`` k itself. Sensitivities:
+    gradients, moments of margins and residuals, and with ``n_nonzero="auto"`` k itself. Weights add their sum,
+    exposures their mean, and ``person_weight="sum"`` a quantile of the numbers of rows of persons. Sensitivities:
     ``data.sensitivity`` (``jointly_clipped_sum``, ``fixed_point_sum``, ``gram_matrix``, ``quantile_scores``,
     ``proposal_scores``, ``loss_differences``). Later releases depend on earlier ones; prices are squared Gaussian
     parameters and never add up to more than the budget's (``accounting.filter`` has the theorem). Public: the numbers
@@ -578,7 +579,8 @@ class SparseClassifier(PrivateClassifier, SparseModel):
     **Privacy.** (epsilon, delta)-DP under ``relation``. Released, each with its price on the certificate: the shares of
     the classes, quantiles of row norms and margins, columns or correlations, column means, Gram and information
     matrices, noisy gradients, a histogram of margins and labels, sums of residuals or of derivatives of the loss by the
-    slope, and with ``n_nonzero="auto"`` k itself. Sensitivities:
+    slope, and with ``n_nonzero="auto"`` k itself. Weights add their sum, and ``person_weight="sum"`` a quantile of the
+    numbers of rows of persons. Sensitivities:
     ``data.sensitivity`` (``jointly_clipped_sum``, ``fixed_point_sum`` or ``derivative_sum``, ``gram_matrix``,
     ``cell_counts``, ``quantile_scores``, ``proposal_scores``, ``loss_differences``). Later releases depend on earlier
     ones; prices are squared Gaussian parameters and never add up to more than the budget's (``accounting.filter`` has

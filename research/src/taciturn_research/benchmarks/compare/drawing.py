@@ -1,4 +1,4 @@
-"""Pictures in SVG: strips of dots over a logarithmic axis, on a light ground that dark pages can show too."""
+"""Pictures in SVG: strips of dots over a logarithmic axis, with colours for light and for dark pages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from html import escape
 # Pixels.
 _WIDTH, _LEFT, _RIGHT, _TOP, _STRIP, _FOOT = 860, 190, 20, 46, 46, 74
 _RADIUS = 3.4
-_INK, _GROUND, _GRID = "#222222", "#fcfcfa", "#d5d5d0"
+_INK, _GRID = "#222222", "#d5d5d0"
+# A browser takes the scheme of the page around the picture, which has no ground of its own.
+_DARK = (
+    "<style>@media (prefers-color-scheme: dark) { svg { fill: #e6e8ea } "
+    f'[stroke="{_INK}"] {{ stroke: #e6e8ea }} [stroke="{_GRID}"] {{ stroke: #3b424a }} '
+    "circle { filter: brightness(1.4) } }</style>"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +95,7 @@ def strips(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}" '
         f'font-family="sans-serif" font-size="13" fill="{_INK}" role="img">',
         f"<title>{escape(title)}</title>",
-        f'<rect width="{_WIDTH}" height="{height}" rx="6" fill="{_GROUND}"/>',
+        _DARK,
         _words(14, 20, title),
     ]
     for tick in _ticks(ends):

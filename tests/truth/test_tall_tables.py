@@ -219,6 +219,13 @@ def test_public_facts_choose_few_passes():
         assert not is_few(**{"n": 150_000, "p": 5, "epsilon": 1.0} | other)
 
 
+def test_weights_may_leave_little_of_a_tall_table():
+    X, y, _ = labelled("directions")
+    model = SparseClassifier(epsilon=4.0, weight_bound=1.0, **LABELLED)
+    model.fit(X, y, sample_weight=np.full(len(y), 0.01))
+    assert model.certificate_.public["method"] == "dense"
+
+
 def test_partitions_give_the_same_bits_of_labels(monkeypatch):
     X, y, _ = labelled("directions")
     whole = SparseClassifier(epsilon=4.0, **LABELLED).fit(X, y)

@@ -1,8 +1,9 @@
 """The page docs/audit.md: every class of the catalogue and every mutant, audited, and every class replayed.
 
-Writes the page and exits with 1 if a mutant escapes, a control is flagged, a sound class is, or a replay finds a
-difference. Seeds are fixed, so that the same code gives the same page. ``--trials-factor`` multiplies the runs of the
-catalogue, for a quick look that writes nothing; mutants are caught at their stated numbers.
+Writes the page, and every result to ``research/src/taciturn_research/attacks/results.md``. Writes neither, and exits
+with 1, if a mutant escapes, a control is flagged, a sound class is, or a replay finds a difference. Seeds are fixed, so
+that the same code gives the same page. ``--trials-factor`` multiplies the runs of the catalogue, for a quick look that
+writes nothing; mutants are caught at their stated numbers.
 
 What was found is kept in ``build/audit``, in a folder for the code that it was found with. So a killed run goes on
 where it stopped, and the audit of other code begins anew.
@@ -16,14 +17,16 @@ import math
 import os
 import pickle
 import sys
-from collections.abc import Callable
-from dataclasses import replace
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
 from sklearn.utils.parallel import Parallel, delayed
 
+from taciturn import __version__
 from taciturn.audit import AuditResult, Replay, SearchResult
 from taciturn_research.attacks import ENTRIES, Entry, ExactCase, SampledCase
 from taciturn_research.attacks.random_tables import HUGE, TINY
@@ -32,6 +35,7 @@ from taciturn_research.attacks.run import audit_entry
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "audit.md"
+RESULTS = ROOT / "research" / "src" / "taciturn_research" / "attacks" / "results.md"
 FOUND = ROOT / "build" / "audit"
 # What results depend on.
 CODE = (
@@ -52,64 +56,60 @@ REPLAY_CASES = (*REPLAYS, *PERSON_REPLAYS)
 T = TypeVar("T")
 
 INTRODUCTION = """\
-# Audit
+# Audit: privacy tested by attacks and replays
 
-`taciturn.audit` has two tools that test the guarantees of this library. `audit` tests the noise: it runs a release many
-times on two neighbouring data sets, looks for an event that distinguishes them, and bounds epsilon from below by the
-frequencies of the event (Jagielski, Ullman and Oprea 2020). `replay` tests everything that is not noise: it forces the
-outcomes of one fit on the neighbour and compares the rest. `make audit` writes this page. It runs both tools on every
-public class, and attacks variants that are broken on purpose. `make test` does the same with fewer runs and smaller
-tables.
+{conclusion}
 
-Classes are audited by their public `fit`, from reading the table to the certificate. Where the page says *law*, the
-probabilities of all outcomes are computed from the public numbers of the plan, and nothing is run.
+`taciturn.audit` has two tools:
 
-**What an audit can show.** An audit can show that a claim is false. The event is chosen on one half of the runs and
-counted on the other half, so the bound holds for any choice of the event. All bounds of the first table hold together
-with a confidence of 95 %, and each bound of the second table by itself (whole fits: 99.9999 %). Where all outcomes are
-enumerated, the bound is exact.
+* `audit` tests the noise. It runs a release many times on two neighbouring data sets, looks for an event that
+  distinguishes them, and bounds epsilon from below by the frequencies of the event (Jagielski, Ullman and Oprea 2020).
+* `replay` tests everything that is not noise. It forces the outcomes of one fit on the neighbour and compares the rest.
 
-**What it cannot show.** An audit cannot show that a claim is true. "No violation found" is a statement about one pair
-of data sets and one event. A certificate rests on a proof. The audit finds errors of the implementation that a proof
-does not cover: noise of the wrong scale, a wrong count, a value that no budget covers.
+`make audit` runs both on every public class, from reading the table to the certificate, attacks variants that are
+broken on purpose, and writes this page; `make test` does the same with fewer runs and smaller tables. The numbers here
+are those of taciturn {version}. `taciturn_research/attacks/results.md` has every result. `taciturn audit NAME
+--epsilon 1` of `taciturn-research` audits one class, `taciturn.audit.audit` a release of yours.
 
-The second table tests the audits themselves. It lists typical errors, of this code or of publications. Each is put into
-the real code for the duration of its audit, and the audit must find it. For every class that adds noise there is one
-more error: the samplers inside its fit draw a twentieth of the noise, while the certificate is unchanged. The audit of
-that class must flag it.
+**What an audit can and cannot show.** An audit can show that a claim is false. It cannot show that a claim is true: "no
+violation found" is about one pair of data sets and one event. A certificate rests on a proof. The audit finds errors of
+the implementation that a proof does not cover: noise of the wrong scale, a wrong count, a value that no budget covers.
 
-`taciturn audit NAME --epsilon 1` of `taciturn-research` audits one class, `taciturn.audit.audit` a release of yours.
-"""
+## Lower bounds on epsilon, class by class
 
-CLASSES = """\
-## What is sound
+The event is chosen on one half of the runs and counted on the other half, so the bound holds for any choice of the
+event. All bounds hold together with a confidence of 95 %; an audit that enumerates all outcomes is exact. *Largest
+found* is the largest share of its claim that an audit of the class found: near 1 the attack is tight, and 0 shows
+nothing. If a budget is spread over many releases and few of them affect the result, an audit from outside finds little.
 
-Claims are those of the certificate or of the event, at a budget of epsilon = {epsilon:g}. Routes:
-*Clopper-Pearson* bounds the probabilities of an event. *Gaussian* bounds the parameter of a release that claims GDP
-(Nasr et al. 2023), and is far more powerful if delta is small. *Exact* compares all outcomes. Entries called *order*
-have a record that changes which column is first. They find noise that is far too small; the other entries find noise
-that is slightly too small. If a budget is spread over many releases and few of them affect the result, an audit from
-outside finds little.
-
-| class | what is looked at | claimed ε | δ | found: at least | runs | route | verdict |
-|---|---|---|---|---|---|---|---|
+| class | audits | runs | audits that enumerate | largest found | of claimed |
+|---|---:|---:|---:|---:|---:|
 """
 
 MUTANTS = """\
-## What is broken on purpose
+## Broken variants that the audit has to catch { #what-is-broken-on-purpose }
 
-The claim is that of the broken code itself; whole fits have a budget of 0.5 or 1. Searches look for the neighbours on
-which a sum changes most, and compare the change with the declared sensitivity, here 1. The last column is the same
-attack without the error: on the code as it is, or for printed algorithms (`taciturn.published`) on the corrected
-algorithm.
+The audits are audited: typical errors, of this code or of publications, are put into the real code for the duration of
+an audit. The last column is the same attack without the error: on the code as it is, or for printed algorithms
+(`taciturn.published`) on the corrected algorithm. Each bound holds by itself with a confidence of 95 %, that of a whole
+fit with 99.9999 %. *Clopper-Pearson* bounds the probabilities of an event, *Gaussian* the parameter of a release that
+claims GDP (Nasr et al. 2023), *exact* compares all outcomes. A *search* looks for the neighbours on which a sum changes
+most, and compares the change with the declared sensitivity, here 1.
 
-| mutant | what is broken | claimed | found: at least | runs | how | without the mistake |
-|---|---|---|---|---|---|---|
+| what is broken | claimed | found: at least | runs | how | without the error |
+|---|---|---|---|---|---|
 """
 
+KINDS = """\
+Cebere et al. (2026) found 13 violations of privacy in 12 libraries by replays. The variants above, by kinds of bugs
+that libraries have:
+
+| kind of bug | mutants |
+|---|---|
+"""
 
 REPLAYS_SECTION = """\
-## What else leaves a fit
+## Replays: what leaves a fit besides its noisy releases {{ #what-else-leaves-a-fit }}
 
 A fit that is private by composition is a chain of releases, and everything else in it is post-processing of their
 outcomes. A replay fits a data set D and records every release: the mechanism with its parameters, the value
@@ -121,6 +121,13 @@ before noise, the outcome. Then it fits a neighbour and forces the same outcomes
 * Only a release may draw from a random stream.
 * Attributes, certificates, warnings, errors and their causes, printed text and log records must be the same to the bit.
   What cannot be compared counts as a difference.
+* A fit that fails is a difference, even if both fail alike: nothing behind the failure was compared. The same refusal
+  of taciturn (type and text) on both sides is none. `not_compared` then lists what the replay left out.
+
+[dp-recorder](https://github.com/ObliviousAI/dp-recorder) (Cebere et al. 2026) has the same idea for any library: it
+records a run on one table, replays it on a neighbour with the outcomes frozen, and compares sensitivities and control
+flow at primitives that its user marks. It also samples primitives that are not trusted, which `replay` leaves to
+`audit`.
 
 A replay is a unit test of privacy. It works for your own code too, if that releases through `taciturn.mechanisms`:
 
@@ -153,33 +160,70 @@ Replay of Careless (zero-out): 69 releases compared, 1 difference found.
 - result: accuracy_ differs
 ```
 
-[Limits](#limits) says what a replay does not see.
-
 The code that draws a random secret, such as the block of a record, declares that the secret does not depend on the
 data. The minimiser of a perturbed objective is forced like any other outcome. The solver then runs on the neighbour,
 for the linear term that belongs to this minimiser, and its result may differ by as much as the output noise covers. If
 the solver is inaccurate on the first of the two data sets only, the replay does not show it; swap the two.
 
 The table summarises random neighbours under all three relations, dense and sparse, with {rows} records and
-{columns} columns, cells of {tiny!r} and of {huge!r} among them; where a record is a [person](persons.md), all of its
-rows are others. A share of 1 means that a neighbour attains the
-declared sensitivity. A refusal depends on public settings only and is the same for both data sets.
+{columns} columns, cells of {tiny!r} and of {huge!r} among them. Where a class takes [persons](persons.md), it is
+replayed with persons of 1 to 9 rows too. A share of 1 means that a neighbour attains the declared sensitivity. A
+refusal depends on public settings only and is the same for both data sets.
 
-| class | settings | pairs of neighbours | refused | releases compared | largest share of a sensitivity | differences |
-|---|---|---|---|---|---|---|
+<details markdown="1">
+<summary>Replays, class by class</summary>
+
+| class | pairs of neighbours | refused | releases compared | largest share of a sensitivity | differences |
+|---|---:|---:|---:|---:|---:|
 """
 
 LIMITS = """\
+## References
+
+* M. Jagielski, J. Ullman, A. Oprea. *Auditing differentially private machine learning.* NeurIPS 2020.
+* M. Nasr et al. *Tight auditing of differentially private machine learning.* USENIX Security 2023.
+* T. Cebere, D. Erb, D. Desfontaines, A. Bellet, J. Fitzsimons. *Privacy in theory, bugs in practice: grey-box auditing
+  of differential privacy libraries.* PETS 2026, arXiv:2602.17454.
+
 ## Limits
 
-* An audit cannot show that a claim is true. It tries one pair of data sets and one event for each entry.
-* If a budget is spread over many releases and few of them affect the result, an audit from outside finds little: a
-  lower bound of 0 says nothing.
+* An audit cannot show that a claim is true. It tries one pair of data sets and one event for each entry, and settings
+  that were not tried are not covered.
 * A replay does not see whether a mechanism adds the noise that its parameters state (the audits above test that), nor
-  random numbers that do not come from `taciturn.core.rng.Stream`.
+  noise that two releases share, nor random numbers that do not come from `taciturn.core.rng.Stream`.
 * It does not see other threads and processes, files, globals, output that bypasses `sys.stdout` and `sys.stderr`, or
   the time and memory of a fit.
-* Settings and pairs of neighbours that were not tried are not covered.
+"""
+
+ALL_CLASSES = """\
+# Every audit, every broken variant, every replay
+
+`make audit` writes this file with `docs/audit.md`, which explains and summarises it. The code is taciturn {version}.
+
+## Audits
+
+Claims are those of the certificate or of the event, at a budget of epsilon = {epsilon:g}. *Law*: the probabilities of
+all outcomes are computed from the public numbers of the plan, and nothing is run. Entries called *order* have a record
+that changes which column is first; they find noise that is far too small, the others noise that is slightly too small.
+Routes: *Clopper-Pearson* bounds the probabilities of an event, *Gaussian* the parameter of a release that claims GDP
+(Nasr et al. 2023), *exact* compares all outcomes.
+
+| class | what is looked at | claimed ε | δ | found: at least | runs | route | verdict |
+|---|---|---|---|---|---|---|---|
+"""
+
+ALL_MUTANTS = """\
+## Broken variants
+
+| mutant | what is broken | claimed | found: at least | runs | how | without the error |
+|---|---|---|---|---|---|---|
+"""
+
+ALL_REPLAYS = """\
+## Replays
+
+| class | settings | pairs of neighbours | refused | releases compared | largest share of a sensitivity | differences |
+|---|---|---|---|---|---|---|
 """
 
 
@@ -254,6 +298,26 @@ def class_row(entry: Entry, result: AuditResult) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def summary_rows(results: Sequence[tuple[Entry, AuditResult]]) -> list[str]:
+    """One line of the page for each class: its audits, and the one that found the largest share of its claim."""
+    rows = []
+    for subject in dict.fromkeys(entry.subject for entry, _ in results):
+        own = [result for entry, result in results if entry.subject == subject]
+        largest = max(own, key=lambda result: (result.lower_bound / (result.claimed or 1.0), result.claimed))
+        runs = sum(result.trials or 0 for result in own)
+        exact = sum(not result.trials for result in own)
+        cells = (
+            f"`{subject}`",
+            str(len(own)),
+            f"{runs:,}",
+            str(exact),
+            rounded_down(largest.lower_bound),
+            f"{largest.claimed:.4g}",
+        )
+        rows.append(f"| {' | '.join(cells)} |")
+    return rows
+
+
 # ------------------------------------------------------------------ mutants
 
 
@@ -272,20 +336,52 @@ def tried(place: int) -> tuple[Any, Any]:
 
 
 def mutant_row(mutant: Any, result: Any, control: Any) -> str:
-    """One line of the second table."""
+    """One line of the table of mutants."""
+    return f"| {mutant.name} | {mutant.breaks} | {' | '.join(findings(result, control))} |"
+
+
+def findings(result: Any, control: Any) -> tuple[str, ...]:
+    """Claimed, found, runs, how, and what is found without the error."""
     searched = isinstance(result, SearchResult)
     claimed, found = (1.0, result.ratio) if searched else (result.claimed, result.lower_bound)
     runs = "" if searched else f"{result.trials:,}" if result.trials else "all outcomes"
-    cells = (
-        mutant.name,
-        mutant.breaks,
+    return (
         f"{claimed:.4g}",
         rounded_down(found),
         runs,
         "search" if searched else result.route,
         rounded_down(control.ratio if searched else control.lower_bound),
     )
-    return f"| {' | '.join(cells)} |"
+
+
+GROUP = ": "
+"""Mutants of one kind in several classes have names such as ``a twentieth of the noise: SparseRegressor``."""
+
+
+def mutant_summary(rows: Sequence[str]) -> list[str]:
+    """The lines of the page: those of the full table, with one line for mutants that differ in their class alone."""
+    lines, groups = [], {}
+    for row in rows:
+        name, breaks, claimed, found, runs, how, control = (cell.strip() for cell in row.strip("| ").split(" | "))
+        if GROUP in name:
+            groups.setdefault(name.partition(GROUP)[0], []).append((claimed, found, runs, control))
+        else:
+            lines.append(f"| **{name}**: {breaks} | {claimed} | {found} | {runs} | {how} | {control} |")
+    for name, found in groups.items():
+        claims = " or ".join(sorted({claimed for claimed, *_ in found}))
+        least = min(float(each[1]) / float(each[0]) for each in found)
+        most = max(float(control) / float(claimed) for claimed, _, _, control in found)
+        runs = "{} to {}".format(*_ends(found, 2))
+        lines.append(
+            f"| **{name}**, in {len(found)} whole fits by turns | {claims} "
+            f"| {rounded_down(least)} times the claim | {runs} | audit | {rounded_down(most)} |"
+        )
+    return lines
+
+
+def _ends(found: Iterable[tuple[str, ...]], place: int) -> tuple[str, str]:
+    numbers = sorted({int(each[place].replace(",", "")) for each in found})
+    return f"{numbers[0]:,}", f"{numbers[-1]:,}"
 
 
 # ------------------------------------------------------------------ replays
@@ -296,23 +392,61 @@ def replayed(place: int) -> list[Replay]:
     return list(replays_of(REPLAY_CASES[place], LARGE, repeats=REPEATS, seed=0))
 
 
-def replay_rows(found: list[list[Replay]]) -> list[str]:
-    """One line of the third table for each class."""
-    rows = []
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """The replays of a class, with persons or without."""
+
+    name: str
+    persons: bool
+    settings: int
+    pairs: int
+    refused: int
+    releases: int
+    share: float
+    differences: int
+
+
+def counted(found: list[list[Replay]]) -> list[Replayed]:
+    """The replays of each class."""
+    counts = []
     for name, persons in dict.fromkeys((case.name, case.persons) for case in REPLAY_CASES):
         cases = zip(REPLAY_CASES, found, strict=True)
         own = [replays for case, replays in cases if (case.name, case.persons) == (name, persons)]
         flat = [each for replays in own for each in replays]
-        cells = (
-            f"`{name}`, persons of 1 to 9 rows" if persons else f"`{name}`",
-            str(len(own)),
-            str(len(flat)),
-            str(sum(each.error is not None for each in flat)),
-            f"{sum(len(each.releases) for each in flat):,}",
-            f"{max(each.largest_share for each in flat):.6f}",
-            str(sum(len(each.differences) for each in flat)),
+        counts.append(
+            Replayed(
+                name,
+                persons,
+                len(own),
+                len(flat),
+                sum(each.error is not None for each in flat),
+                sum(len(each.releases) for each in flat),
+                max(each.largest_share for each in flat),
+                sum(len(each.differences) for each in flat),
+            )
         )
-        rows.append(f"| {' | '.join(cells)} |")
+    return counts
+
+
+def replay_rows(counts: Iterable[Replayed]) -> list[str]:
+    """The lines of the full table."""
+    return [
+        f"| `{each.name}`{', persons of 1 to 9 rows' if each.persons else ''} | {each.settings} | {each.pairs} "
+        f"| {each.refused} | {each.releases:,} | {each.share:.6f} | {each.differences} |"
+        for each in counts
+    ]
+
+
+def replay_summary(counts: Sequence[Replayed]) -> list[str]:
+    """The lines of the page: one for each class, persons included."""
+    rows = []
+    for name in dict.fromkeys(each.name for each in counts):
+        own = [each for each in counts if each.name == name]
+        pairs, refused, releases, differences = (
+            sum(getattr(each, what) for each in own) for what in ("pairs", "refused", "releases", "differences")
+        )
+        share = max(each.share for each in own)
+        rows.append(f"| `{name}` | {pairs} | {refused} | {releases:,} | {share:.6f} | {differences} |")
     return rows
 
 
@@ -334,7 +468,7 @@ def main(arguments: list[str]) -> int:
 
     for place, entry in enumerate(ENTRIES):
         result = kept(folder, audited, place, jobs, factor)
-        classes.append(class_row(entry, result))
+        classes.append((entry, result))
         say(f"{place + 1}/{len(ENTRIES)} {entry.name}", result.verdict, result.claimed, result.lower_bound)
         if result.verdict == "violated":
             wrong.append(f"{entry.name} is flagged")
@@ -349,18 +483,47 @@ def main(arguments: list[str]) -> int:
             wrong.append(f"the control of the mutant {mutant.name!r} is flagged")
     replays = list(in_workers(replayed, len(REPLAY_CASES)))
     wrong += [str(each) for case in replays for each in case if each.differences]
-    print(f"{sum(len(case) for case in replays)} replays", flush=True)
-    sizes = {"rows": _listed(LARGE.rows), "columns": _listed(LARGE.columns), "tiny": TINY, "huge": HUGE}
-    tables = (
-        CLASSES.format(epsilon=EPSILON) + "\n".join(classes),
-        MUTANTS + "\n".join(broken),
-        REPLAYS_SECTION.format(**sizes) + "\n".join(replay_rows(replays)),
-    )
-    if factor == 1.0:
-        PAGE.write_text("\n".join((INTRODUCTION, *(f"{table}\n" for table in tables), LIMITS)), encoding="utf-8")
+    counts = counted(replays)
+    print(f"{sum(each.pairs for each in counts)} replays", flush=True)
+    if factor == 1.0 and not wrong:
+        page, results = pages(classes, broken, counts, registry.KINDS, __version__)
+        PAGE.write_text(page, encoding="utf-8")
+        RESULTS.write_text(results, encoding="utf-8")
     for sentence in wrong:
         print(sentence, file=sys.stderr)
     return 1 if wrong else 0
+
+
+def pages(
+    classes: Sequence[tuple[Entry, AuditResult]],
+    broken: Sequence[str],
+    counts: Sequence[Replayed],
+    kinds: dict[str, tuple[str, ...]],
+    version: str,
+) -> tuple[str, str]:
+    """The page, and the file with every result; nothing of it is wrong, or the page would not be written."""
+    subjects = len({entry.subject for entry, _ in classes})
+    conclusion = (
+        f"{len(classes)} audits of {subjects} classes and functions refute no claim, each of {len(broken)} broken "
+        f"variants is caught, and {sum(each.pairs for each in counts):,} replays on neighbouring tables find no "
+        "difference."
+    )
+    sizes = {"rows": _listed(LARGE.rows), "columns": _listed(LARGE.columns), "tiny": TINY, "huge": HUGE}
+    named = [f"| {kind} | {', '.join(names)} |" for kind, names in kinds.items()]
+    page = (
+        INTRODUCTION.format(conclusion=textwrap.fill(conclusion, 120), version=version)
+        + "\n".join(summary_rows(classes)),
+        MUTANTS + "\n".join(mutant_summary(broken)),
+        KINDS + "\n".join(named),
+        REPLAYS_SECTION.format(**sizes) + "\n".join(replay_summary(counts)) + "\n\n</details>",
+        LIMITS,
+    )
+    results = (
+        ALL_CLASSES.format(version=version, epsilon=EPSILON) + "\n".join(class_row(*each) for each in classes),
+        ALL_MUTANTS + "\n".join(broken),
+        ALL_REPLAYS + "\n".join(replay_rows(counts)) + "\n",
+    )
+    return "\n\n".join(page), "\n\n".join(results)
 
 
 def _listed(numbers: tuple[int, ...]) -> str:

@@ -1,4 +1,4 @@
-"""The table of claimed and proved epsilons in docs/published.md, read off the certificates of small runs.
+"""The table of claimed and proved epsilons in docs/papers.md, read off the certificates of small runs.
 
 Without arguments the table is printed. ``--write`` puts it into the page, between its two markers; ``--check``
 exits with 1 if the page holds anything else there. What is claimed and what is proved depend on the settings and
@@ -106,4 +106,4 @@ def table() -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(run(sys.argv[1:], "published_claims", "published.md", table))
+    sys.exit(run(sys.argv[1:], "published_claims", "papers.md", table))

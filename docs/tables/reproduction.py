@@ -1,6 +1,7 @@
-"""The page docs/reproduction.md: what holds of the papers, from the results of a run.
+"""What holds of the papers, from the results of a run: a file beside the code that reproduces them.
 
-``python docs/tables/reproduction.py reproduction/results.json`` writes the page, ``make reproduce`` the file.
+``python docs/tables/reproduction.py reproduction/results.json`` writes it, ``make reproduce`` the results. Tables of
+docs/papers.md count what it lists (``python docs/tables/papers.py --write``).
 """
 
 from __future__ import annotations
@@ -16,52 +17,19 @@ from typing import Any
 from taciturn_research.reproduce.pages.blocks import Stamped, escaped, markdown_table
 from taciturn_research.reproduce.pages.content import MEANING, counted, short_name
 
-PAGE = Path(__file__).parents[1] / "reproduction.md"
+RESULTS = Path(__file__).parents[2] / "research" / "src" / "taciturn_research" / "reproduce" / "results.md"
 MOST_REASONS = 3
 LONGEST_REASON = 200
 
 INTRODUCTION = """\
-# Reproduction
+# What one run of the reproduction found
 
-`taciturn reproduce` reproduces the tables and figures of five papers with [`taciturn.published`](published.md). It puts
-our number beside the printed one, and shows the result of the sound estimator of the same name at the same privacy. A
-number that could not be reproduced is marked, with the reason if one was found. Settings are those that the papers
-print; if a paper leaves a setting open, the report says which one was taken.
-
-This page summarises one run. The run writes all numbers, figures and seeds into a folder:
-`reproduction.html`, the same as `reproduction.md`, `results.json`, and the figures as PNG and SVG.
-
-## How to run it
-
-```sh
-# The quick setting: under 30 minutes on 2 cores.
-make reproduce
-# The papers' numbers of trials: many hours.
-make reproduce FULL=1
-# The list of experiments, and one of them, on the data sets of a folder.
-taciturn reproduce list
-taciturn reproduce NAME --data FOLDER
-```
-
-Data sets are read from the folder after `--data`, then from that of `TACITURN_DATA`, then from a cache. None is
-downloaded: if one is missing, the command names the expected file and the address of its publisher. A run that was
-stopped continues where it stopped.
-
-**Privacy.** None. The papers scale data by values computed from the data, and so does this command. It is for public
-data only."""
-
-LIMITS = """\
-## Limits
-
-* One run, with the numbers of trials of the last table; the papers have more in some places. A number near its
-  tolerance may turn out otherwise in another run.
-* Data sets that are not to be had are not run. Stand-ins are not comparable with the paper's sets.
-* Settings that a paper leaves open are guessed. "Not found" means that no reading that was tried gives the number.
-* Nothing here is private."""
+`make reproduce` writes this file; `docs/papers.md` explains it and sums it up. Below `reproduction/` the run leaves all
+numbers, figures and seeds."""
 
 
-def page(results: dict[str, Any]) -> str:
-    """The whole page."""
+def report(results: dict[str, Any]) -> str:
+    """The whole file."""
     experiments = results["experiments"]
     blocks = [
         INTRODUCTION,
@@ -83,7 +51,7 @@ def page(results: dict[str, Any]) -> str:
     ]
     if results["without trials"]:
         blocks.append(f"Left out, since no trial of them is finished: {', '.join(results['without trials'])}.")
-    return "\n\n".join((*blocks, LIMITS)) + "\n"
+    return "\n\n".join(blocks) + "\n"
 
 
 def summary_lines(experiments: dict[str, Any]) -> Iterator[tuple[str, str, str | Stamped]]:
@@ -122,12 +90,12 @@ def data_sentences(experiments: dict[str, Any]) -> Iterator[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the page."""
+    """Write the file."""
     if len(arguments) != 1:
         print("usage: reproduction.py results.json", file=sys.stderr)
         return 2
     results = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
-    PAGE.write_text(page(results), encoding="utf-8")
+    RESULTS.write_text(report(results), encoding="utf-8")
     return 0
 
 

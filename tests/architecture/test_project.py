@@ -73,17 +73,6 @@ def test_public_names_exist_and_are_documented():
     assert {*dir(taciturn), "__version__"} == set(taciturn.__all__)
 
 
-def test_every_public_name_is_in_the_reference():
-    listed = {
-        name.rpartition(".")[2]
-        for page in (ROOT / "docs").glob("reference*.md")
-        for name in re.findall(r"^::: (taciturn\.\S+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    }
-    # ``load`` is a member of the module that is listed.
-    assert set(taciturn.__all__) - listed <= {"__version__", "load"}
-    assert {"load", "model_file"} & listed
-
-
 def test_importing_the_package_is_cheap():
     heavy = ("numba", "scipy", "sklearn", "dp_accounting")
     code = f"import sys, taciturn; print([name for name in {heavy} if name in sys.modules])"

@@ -4,6 +4,7 @@ import json
 import math
 import re
 import shutil
+from dataclasses import replace
 
 import pytest
 from commands import one_sentence, run, write_patients
@@ -14,6 +15,7 @@ from taciturn.app.answers import OWNER, Answers
 from taciturn.app.report.model import model_report
 from taciturn.app.verify import verify_folder
 from taciturn.core.errors import CertificateError
+from taciturn.engines.sites.plan import COORDINATED
 from taciturn.privacy.calibration import best_bound
 from taciturn.privacy.events import for_group
 
@@ -199,6 +201,20 @@ def test_the_answers_have_the_five_parts_and_everything_of_the_certificate(home)
     assert "paid for certificate.json and score.json." in done.out
     assert "the public key " + "".join(re.findall("[0-9a-f]{64}", done.out)[-1:]) in done.out
     assert f"{done.out.count(OWNER)} places marked OWNER" in done.err
+
+
+def test_who_is_trusted_is_what_the_certificates_of_several_sites_say(home):
+    whole = answers(home, "model")
+    certificates = dict(whole.certificates)
+    name, fitted = next((name, each) for name, each in certificates.items() if name != "score.json")
+    certificates[name] = replace(fitted, assumptions=(*fitted.assumptions, COORDINATED))
+    of_sites = replace(whole, certificates=certificates)
+    for form in ("registry_record", "nist_answers"):
+        assert "over several sites" not in getattr(whole, form)()
+        # The score was made by somebody who holds the records.
+        text = getattr(of_sites, form)()
+        assert "Central, over several sites: each site holds its own records" in text
+        assert "Central: whoever runs the fit holds the records" in text
 
 
 def test_attack_rates_are_those_of_everything_together(home):

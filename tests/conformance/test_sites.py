@@ -369,6 +369,14 @@ def changed(sites, what):
     return sites
 
 
+def test_rows_without_an_order_that_lasts_are_refused():
+    _, X, y = case("two-phase")
+    tables = list(tables_of(X, y, edges=EDGES))
+    tables[1].has_row_order = False
+    with pytest.raises(DataError, match="whose rows have an order that lasts, since halves of them are taken"):
+        sites_of(plan_of(np.diff(EDGES).tolist()), tables)
+
+
 def test_keys_of_another_site_are_refused():
     _, X, y = case("two-phase")
     plan = plan_of(np.diff(EDGES).tolist())

@@ -19,8 +19,9 @@ from taciturn.data.sensitivity import fixed_point_sum
 from taciturn.data.target import numeric_target
 from taciturn.engines import Block
 from taciturn.losses import HuberLoss
-from taciturn.methods import clipped_records
+from taciturn.methods import base, clipped_records
 from taciturn.methods.clipped_records import ClippedRecords, Clipping, squared_row_norms
+from taciturn.methods.descent import GradientDescent
 from taciturn.methods.objective import blocks as objective_blocks
 from taciturn.methods.objective.blocks import PENALTIES, soft_threshold
 from taciturn.methods.releases import Releases
@@ -97,6 +98,42 @@ def gradient_sums():
 
     declared = fixed_point_sum(row_squared, weight, "add-remove").value
     return sensitivity_search(gradient, (1.0, UNITS), "add-remove", declared=declared, norm="l2")
+
+
+# ------------------------------------------------------------------ control flow and public facts
+
+
+def stops_at_an_exact_zero():
+    exact = GradientDescent.run
+
+    def run(self, sums, start, stream, watch=None):
+        return exact(self, sums, start, stream, watch) if sums(start).any() else start
+
+    return patch.object(GradientDescent, "run", run)
+
+
+def first_gradient(seen, words):
+    """What is seen of a fit to records whose gradient is zero, and of one more that has a gradient."""
+    model = descent(n_public=4)
+    pair = one_more(0.5 * np.eye(2), np.zeros(2), [1.0, 0.0], 1.0, words)
+
+    def run(data, seed):
+        return seen(model.set_params(random_state=seed).fit(*data))
+
+    certificate = model.fit(*pair.first).certificate_
+    return audit(run, pair, certificate.delta, 60, claimed=certificate.epsilon, name="HardThresholdRegressor")
+
+
+def steps_taken():
+    return first_gradient(lambda fitted: bool(fitted.coef_.any()), "a gradient of zero, and one record that has one")
+
+
+def rows_counted_for_nothing():
+    return patch.object(base, "public_rows", lambda relation, n_rows, n_public: n_rows)
+
+
+def stated_number():
+    return first_gradient(lambda fitted: fitted.certificate_.public["records"], "two records, and a third")
 
 
 # ------------------------------------------------------------------ noise

@@ -21,7 +21,7 @@ from whole_fits import PERSON_FITS, a_twentieth_of_the_noise, all_whole_fits
 
 from taciturn.audit import AuditResult, SearchResult
 
-__all__ = ["MUTANTS", "Mutant", "Result", "claim_and_finding", "is_flagged", "mutants_with_less_noise"]
+__all__ = ["KINDS", "MUTANTS", "Mutant", "Result", "claim_and_finding", "is_flagged", "mutants_with_less_noise"]
 
 Result = AuditResult | SearchResult
 
@@ -206,6 +206,18 @@ MUTANTS = (
         fits.centred_sums,
         fits.norms_uncentred,
     ),
+    Mutant(
+        "steps by the exact gradient",
+        "the descent of `HardThresholdRegressor` makes no step, and draws no noise, where the exact gradient is zero",
+        fits.steps_taken,
+        fits.stops_at_an_exact_zero,
+    ),
+    Mutant(
+        "rows counted for nothing",
+        "the number of rows is taken for public under add-remove",
+        fits.stated_number,
+        fits.rows_counted_for_nothing,
+    ),
     *mutants_with_less_noise(),
     *(
         Mutant(
@@ -218,3 +230,13 @@ MUTANTS = (
     ),
 )
 """Every mutant, in the order of the report."""
+
+KINDS = {
+    "declared sensitivity too small": ("sum clipped", "replace-one as zero-out", "residual clip skipped"),
+    "control flow that reads data": ("steps by the exact gradient", "sign test"),
+    "wrong composition": ("count dropped", "one price for all steps", "selection per feature"),
+    "noise shared between releases": ("noise reused in ADMM", "seeds reused across folds"),
+    "bounds or sizes read from data": ("observed maximum", "rows counted for nothing"),
+    "cells that are not a number": ("NaN in the argmax",),
+}
+"""Kinds of bugs that libraries have (Cebere et al. 2026 looked at twelve), and mutants of each; the first is quick."""

@@ -1,9 +1,10 @@
 """The audit finds out every mutant by its own promise, and says nothing against the code as it is."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from mutants import MUTANTS, claim_and_finding, is_flagged
+from mutants import KINDS, MUTANTS, claim_and_finding, is_flagged
 
 # How far beyond its promise a mutant must be caught, so that it is not a matter of luck with a seed.
 MARGIN = 1.25
@@ -63,3 +64,11 @@ def test_every_mutant_has_its_own_attack():
     # A published class is broken as it stands; everything else needs a patch, and its control must not have one.
     for mutant in MUTANTS:
         assert (mutant.control is None) != mutant.breaks.startswith("`published.")
+
+
+def test_every_kind_of_bug_of_other_libraries_has_a_mutant_that_make_test_catches():
+    listed = Path(__file__).parents[1].joinpath("slow_tests.txt").read_text(encoding="utf-8")
+    quick = [each.name for each in MUTANTS if not (is_slow(each) or is_whole_fit(each) or f"[{each.name}]" in listed)]
+    for names in KINDS.values():
+        assert set(names) <= {mutant.name for mutant in MUTANTS}
+        assert names[0] in quick

@@ -17,7 +17,37 @@ UNPROVED = "unproved"
 FALSE = "false"
 STATUSES = (HOLDS, AMENDED, UNPROVED, FALSE)
 
-KINDS = ("privacy", "algorithm", "utility", "complexity", "experiment")
+REPRODUCED = "reproduced"
+PARTLY = "partly"
+NOT_REPRODUCED = "not reproduced"
+NO_DATA = "no data"
+OUTCOMES = (REPRODUCED, PARTLY, NOT_REPRODUCED, NO_DATA)
+"""Of an experiment: a number that could not be reproduced does not make a claim false or unproved, since a setting that
+is not printed may explain it."""
+
+EXPERIMENT = "experiment"
+KINDS = ("privacy", "algorithm", "utility", "complexity", EXPERIMENT)
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """Printed numbers, or claims in words: how many were compared, how many hold, how many lack data."""
+
+    compared: int = 0
+    hold: int = 0
+    not_run: int = 0
+
+    def __add__(self, other: Reproduced) -> Reproduced:
+        return Reproduced(self.compared + other.compared, self.hold + other.hold, self.not_run + other.not_run)
+
+    @property
+    def outcome(self) -> str:
+        """What the counts decide."""
+        if not self.compared:
+            return NO_DATA
+        if not self.hold:
+            return NOT_REPRODUCED
+        return REPRODUCED if self.hold == self.compared and not self.not_run else PARTLY
 
 
 @dataclass(frozen=True)
@@ -26,6 +56,7 @@ class Finding:
 
     ``lower`` is a value that an example attains, ``upper`` a value that is proved never to be passed. ``argument`` is
     what the printed argument gives, where that is not the claim itself. ``numbers`` go into the sentences of the claim.
+    An experiment has what was ``reproduced`` of it instead.
     """
 
     claimed: float
@@ -33,10 +64,13 @@ class Finding:
     upper: float = math.inf
     argument: float = -math.inf
     numbers: Mapping[str, str] = field(default_factory=dict)
+    reproduced: Reproduced | None = None
 
     @property
     def status(self) -> str:
         """The status that the numbers decide."""
+        if self.reproduced is not None:
+            return self.reproduced.outcome
         if self.lower > self.upper * (1 + 1e-9) + 1e-12:
             raise ValueError(f"an example attains {self.lower}, and {self.upper} is said never to be passed")
         if self.lower > self.claimed:
@@ -89,8 +123,12 @@ def problems_of(claim: Claim, finding: Finding, tests: Path = ROOT / "tests") ->
     found = []
     if claim.kind not in KINDS:
         found.append(f"there is no kind {claim.kind!r}")
+    if (claim.kind == EXPERIMENT) != (finding.reproduced is not None):
+        found.append("is an experiment without a reproduction, or has one and is none")
     if claim.status != finding.status:
         known = f"claimed {finding.claimed:g}, lower {finding.lower:g}, upper {finding.upper:g}"
+        if finding.reproduced is not None:
+            known = f"{finding.reproduced.hold} of {finding.reproduced.compared} hold"
         found.append(f"is marked {claim.status!r}, the numbers say {finding.status!r} ({known})")
     if not claim.tests:
         found.append("names no test")

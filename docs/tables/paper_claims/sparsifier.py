@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from paper_claims import sparsifier_findings as found
-from paper_claims.claim import AMENDED, FALSE, HOLDS, UNPROVED, Claim, Paper
+from paper_claims.claim import (
+    AMENDED,
+    EXPERIMENT,
+    FALSE,
+    HOLDS,
+    NOT_REPRODUCED,
+    PARTLY,
+    REPRODUCED,
+    UNPROVED,
+    Claim,
+    Paper,
+)
 from paper_claims.reproduced import reproduced
 
 FRANK_WOLFE = "`FrankWolfeClassifier`: Gumbel noise, one accountant ([algorithm](models.md#frank-wolfe-an-l1-ball))"
@@ -181,9 +192,9 @@ CLAIMS = (
     ),
     Claim(
         "Table 1",
-        "experiment",
+        EXPERIMENT,
         "Numbers of non-zeros on ten sets.",
-        UNPROVED,
+        PARTLY,
         lambda: reproduced("Sparsifier", "Table 1"),
         "{counts}.",
         (
@@ -195,9 +206,9 @@ CLAIMS = (
     ),
     Claim(
         "Table 2",
-        "experiment",
+        EXPERIMENT,
         "Sparsifier beats Private LASSO with as many coefficients, or is not significantly worse.",
-        UNPROVED,
+        PARTLY,
         found.table_2,
         "{counts}. The baseline's printed numbers fit noise for 1,000 steps on a run of few.",
         ("unit/research/test_reproduce_sparsifier.py::test_a_stopped_run_has_the_noise_of_a_thousand_steps",),
@@ -206,9 +217,9 @@ CLAIMS = (
     ),
     Claim(
         "Figures 1 to 5",
-        "experiment",
+        EXPERIMENT,
         "Sparsifier is ahead of two-stage, ADMM and IGHT at every ε.",
-        UNPROVED,
+        NOT_REPRODUCED,
         lambda: reproduced("Sparsifier", *(f"Figure {i}" for i in range(1, 6))),
         "{counts}. It keeps 10 to 20 coefficients where 8 are right, which bounds its F1.",
         ("unit/research/test_reproduce_sparsifier.py::test_best_everywhere_and_few_lost",),
@@ -217,9 +228,9 @@ CLAIMS = (
     ),
     Claim(
         "Section 5",
-        "experiment",
+        EXPERIMENT,
         "At a small ε the count varies widely.",
-        HOLDS,
+        REPRODUCED,
         lambda: reproduced("Sparsifier", "Section 5"),
         "{counts}.",
         ("unit/research/test_reproduce_sparsifier.py::test_the_smaller_claims_both_ways",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import expit
@@ -210,4 +211,4 @@ def table_2() -> Finding:
         "sound": " / ".join(scores["sound"]),
         "printed": " / ".join(scores["printed"]),
     }
-    return Finding(found.claimed, upper=found.upper, numbers={**found.numbers, **numbers})
+    return replace(found, numbers={**found.numbers, **numbers})

@@ -14,6 +14,7 @@ from taciturn._version import __version__
 from taciturn.app.report.account import explain_account
 from taciturn.app.verify import check_heads
 from taciturn.core.errors import AccountError, CertificateError, visible
+from taciturn.engines.sites.plan import COORDINATED
 from taciturn.privacy.account import state_of
 from taciturn.privacy.certificate import Certificate, compose, list_facts, relation_in_words
 from taciturn.privacy.ledger import LedgerEntry, check_entries
@@ -39,6 +40,11 @@ _BOUNDS = {
 _CENTRAL = (
     "Central: whoever runs the fit holds the records in the clear and is trusted with them. Noise is added before "
     "anything is written, and what the fit writes holds released values and public facts alone."
+)
+_OF_SITES = (
+    "Central, over several sites: each site holds its own records in the clear and no others. Whoever runs the fit is "
+    "trusted with exact sums over all sites, and does not see those of one of them. Noise is added before anything is "
+    "written, and what the fit writes holds released values and public facts alone."
 )
 _ARITHMETIC = {
     "exact": "sums are integers and released values lie on a lattice, so that the proof covers what the computer does",
@@ -122,7 +128,7 @@ class Answers:
                 },
                 "deployment_model": {
                     "model_name": "Central",
-                    "model_name_details": _CENTRAL,
+                    "model_name_details": _points(self._trusted()),
                     "actors": f"{OWNER} who held the records, who ran the fit, who sees the result, and who is trusted",
                     "release_type": f"{OWNER} One release, or Many releases",
                     "release_type_details": _points(
@@ -206,7 +212,9 @@ class Answers:
             ("How was it checked?", ["taciturn verify accepts the files:", *self.checked]),
         ])  # fmt: skip
         yield from _section("4. Trust model", [
-            ("Who sees the records?", [_CENTRAL, f"{OWNER} who held them, who ran the fit, and under which rules"]),
+            ("Who sees the records?", [
+                *self._trusted(), f"{OWNER} who held them, who ran the fit, and under which rules",
+            ]),
             ("Who can undo the noise?", [self._seed()]),
             ("Whose word are these files?", [self._signature()]),
         ])  # fmt: skip
@@ -321,6 +329,11 @@ class Answers:
             f"Status: {self.total.status}. Epsilon follows from the listed releases and was recomputed from them.",
             f"Arithmetic: {_ARITHMETIC[self.total.arithmetic]}.",
         ]
+
+    def _trusted(self) -> list[str]:
+        """Who is trusted with what, in one text unless files were made in different ways."""
+        made = (_OF_SITES if COORDINATED in each.assumptions else _CENTRAL for each in self.certificates.values())
+        return list(dict.fromkeys(made))
 
     def _seed(self) -> str:
         if self.total.seeded:

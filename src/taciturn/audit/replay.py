@@ -164,6 +164,11 @@ def replay(estimator: Any, data: Mapping[str, Any], neighbour: Mapping[str, Any]
     Replay
         With ``differences`` and ``raise_if_any()``.
 
+    References
+    ----------
+    T. Cebere, D. Erb, D. Desfontaines, A. Bellet and J. Fitzsimons, *Privacy in theory, bugs in practice: grey-box
+    auditing of differential privacy libraries* (2026); its dp-recorder replays runs of any library in this way.
+
     Examples
     --------
     >>> import numpy as np

@@ -22,7 +22,7 @@ from taciturn.core.validation import (
     IntArray,
 )
 from taciturn.data.persons import KeyForms, column_of_keys, key_forms
-from taciturn.data.records import Outcomes
+from taciturn.data.records import Outcomes, declares_truth_values
 from taciturn.engines.interface import (
     Block,
     BlockBuilder,
@@ -215,7 +215,10 @@ class DaskTable(OpenTable):
 
     @cached_property
     def _targets(self) -> list[Any]:
-        return self._alongside("y", self._y)
+        pieces = self._alongside("y", self._y)
+        if not declares_truth_values(self._y):
+            return pieces
+        return [lazily(quietly, _truth_values, piece) for piece in pieces]
 
     def each_target(self, function: Callable[[Any], Any]) -> list[Any]:
         """What a function gives for the targets of each partition."""
@@ -254,6 +257,18 @@ class DaskTable(OpenTable):
                 "repartition them alike."
             )
         return pieces
+
+
+def _truth_values(piece: Any) -> Any:
+    """A partition of a column of truth values in a type for them: with a gap in it, it arrives as objects."""
+    if declares_truth_values(piece):
+        return piece
+    # As above: pandas comes with data frames of dask.
+    import pandas as pd
+
+    known = [isinstance(cell, bool | np.bool_ | int | float) and cell in (0, 1) for cell in piece]
+    cells = [bool(cell) if is_known else None for cell, is_known in zip(piece, known, strict=True)]
+    return pd.Series(pd.array(cells, dtype="boolean"))
 
 
 def _one_column(name: str, column: Any) -> Any:

@@ -258,7 +258,7 @@ def _n_rows(table: pa.Table) -> int:
 
 
 def _of_target(function: Callable[[Any], Any], table: pa.Table) -> Any:
-    return quietly(function, _cells(table.column(0)))
+    return quietly(function, table.column(0))
 
 
 def _key_forms(table: pa.Table) -> Any:
@@ -269,10 +269,6 @@ def _built(partitions: list[Partition], at: dict[int, int], n_features: int, pla
     features = np.empty((table.num_rows, n_features))
     for column in range(n_features):
         features[:, column] = table.column(column).cast("float64", safe=False).to_numpy()
-    target = _cells(table.column(n_features)) if table.num_columns > n_features else None
+    # The column itself: in an array a gap would make doubles of whole numbers, and objects of truth values.
+    target = table.column(n_features) if table.num_columns > n_features else None
     return partitions[at[place]].build(features, target)
-
-
-def _cells(column: Any) -> Any:
-    """A column as an array: numbers with NaN for gaps, truth values, or objects with None for gaps."""
-    return column.to_numpy()

@@ -67,8 +67,7 @@ _PATIENCE = 30
 """Seconds to wait for a server, unless the URL says so."""
 
 _UNIQUE_KEY = (
-    "the key of the rows that the URL of the table states is unique and never missing; a table in which it is not is "
-    "refused, and the refusal tells of it"
+    "the key of the rows is unique and never missing; a table in which it is not is refused, and that tells of the rows"
 )
 """What is assumed where no primary key says so."""
 
@@ -149,11 +148,15 @@ class StoredColumn:
 
 @dataclass(frozen=True, slots=True)
 class StoredTable:
-    """Columns and primary key of a table, and the expression that numbers its rows where they have no key."""
+    """Columns and primary key of a table, and the expression that numbers its rows where they have no key.
+
+    ``has_whole_key``: no row lacks a part of the primary key.
+    """
 
     columns: dict[str, StoredColumn]
     primary_key: tuple[str, ...]
     row_id: str | None
+    has_whole_key: bool = True
 
 
 def identifier(name: str) -> str:
@@ -238,6 +241,11 @@ class Database(ABC):
         self, connection: Any, names: Sequence[str], key: Sequence[str], within: KeyRange
     ) -> list[pa.RecordBatch]:
         """Columns of the rows of a range, in the order of the key."""
+
+    @property
+    def states_key(self) -> bool:
+        """Whether the database says itself that the key is unique and never missing."""
+        return not self.table.key and self._found.has_whole_key
 
     def facts(self) -> StoredTable:
         """Columns and key of the table; raise if there is none of this name."""
@@ -602,7 +610,10 @@ class SQLite(Database):
         return identifier(self.table.table)
 
     def _connect(self) -> Any:
-        return open_sqlite(self.file.path)
+        connection = open_sqlite(self.file.path)
+        # One view of the table for all passes over it, from the first row that is read.
+        connection.execute("BEGIN")
+        return connection
 
     def _is_alive(self, connection: Any) -> bool:
         return True
@@ -612,13 +623,18 @@ class SQLite(Database):
         kind = connection.execute("SELECT type FROM sqlite_master WHERE name = ?", (name,)).fetchone()
         if kind is None or kind[0] not in ("table", "view"):
             return StoredTable({}, (), None)
-        found = connection.execute("SELECT name, pk FROM pragma_table_info(?)", (name,)).fetchall()
-        columns = {each: StoredColumn("unknown", column(each)) for each, _ in found}
-        key = tuple(each for each, place in sorted(found, key=lambda row: row[1]) if place)
+        found = connection.execute(
+            'SELECT name, pk, "notnull", upper(type) FROM pragma_table_info(?) ORDER BY cid', (name,)
+        ).fetchall()
+        columns = {each: StoredColumn("unknown", column(each)) for each, *_ in found}
+        stated = sorted((place, each, not_null, type) for each, place, not_null, type in found if place)
+        key = tuple(each for _, each, *_ in stated)
+        # Columns of a primary key may be missing in SQLite, unless the key is one whole number.
+        whole = all(not_null for *_, not_null, _ in stated) or [type for *_, type in stated] == ["INTEGER"]
         taken = {each.lower() for each in columns}
         free = next((each for each in ("rowid", "_rowid_", "oid") if each not in taken), None)
         numbered = kind[0] == "table" and not key and free is not None
-        return StoredTable(columns, key, f"{_ROW}.{free}" if numbered else None)
+        return StoredTable(columns, key, f"{_ROW}.{free}" if numbered else None, whole)
 
     def schema(self) -> TableSchema:
         """Names and kinds of the columns, as those of a file."""
@@ -685,7 +701,7 @@ class DatabasePartitions(TablePartitions):
         self._database, self._key = database, key
         self._edges, self._counts = tuple(edges), tuple(counts)
         self.has_row_order = is_ordered
-        if is_ordered and self._database.table.key:
+        if is_ordered and not database.states_key:
             self.assumptions = (*self.assumptions, _UNIQUE_KEY)
 
     def close(self) -> None:

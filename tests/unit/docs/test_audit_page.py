@@ -46,11 +46,13 @@ def audits(script, monkeypatch, tmp_path):
 
     registry = SimpleNamespace(
         MUTANTS=[SimpleNamespace(name=name, breaks="nothing") for name in "ab"],
+        KINDS={"of no kind": ("a", "b")},
         claim_and_finding=lambda result: (result.claimed, result.lower_bound),
         is_flagged=lambda result: result.name == found[1].name,
     )
     for name, value in {
-        "ENTRIES": LAWS, "PAGE": tmp_path / "audit.md", "FOUND": tmp_path / "found", "REPLAY_CASES": (),
+        "ENTRIES": LAWS, "PAGE": tmp_path / "audit.md", "RESULTS": tmp_path / "results.md",
+        "FOUND": tmp_path / "found", "REPLAY_CASES": (),
         "audited": audited, "tried": tried, "mutants": lambda: registry, "made": [], "stops": None,
     }.items():  # fmt: skip
         monkeypatch.setattr(script, name, value, raising=False)
@@ -99,3 +101,45 @@ def test_quick_looks_are_not_taken_for_audits(audits):
     assert not audits.PAGE.exists()
     audits.main([])
     assert len(audits.made) == 2 * len(NAMES)
+
+
+def test_the_page_sums_up_what_the_results_list(audits):
+    assert audits.main([]) == 0
+    page, results = (path.read_text(encoding="utf-8") for path in (audits.PAGE, audits.RESULTS))
+    assert "2 audits of 2 classes and functions refute no claim, each of 2 broken variants is caught" in page
+    assert [line.split(" | ")[:2] for line in page.splitlines() if line.startswith("| `")] == [
+        ["| `ExponentialMechanism`", "1"],
+        ["| `TwoSidedGeometric`", "1"],
+    ]
+    for entry in LAWS:
+        assert f"| `{entry.name}` | {entry.summary} |" in results
+    for name in "ab":
+        assert f"| **{name}**: nothing |" in page
+        assert f"| {name} | nothing |" in results
+
+
+def test_mutants_of_several_classes_share_a_line_that_holds_for_each(audits):
+    rows = [
+        "| less: A | in A | 0.5 | 0.75 | 80 | Gaussian | 0 |",
+        "| less: B | in B | 1 | 1.2 | 1,200 | Clopper-Pearson | 0.25 |",
+        "| alone | it is | 1 | 3 | 60 | exact | 0 |",
+    ]
+    assert audits.mutant_summary(rows) == [
+        "| **alone**: it is | 1 | 3 | 60 | exact | 0 |",
+        "| **less**, in 2 whole fits by turns | 0.5 or 1 | 1.2 times the claim | 80 to 1,200 | audit | 0.25 |",
+    ]
+
+
+def test_replays_of_a_class_are_summed_up_with_and_without_persons(audits):
+    counts = [audits.Replayed("A", False, 2, 30, 1, 400, 0.5, 0), audits.Replayed("A", True, 2, 10, 2, 50, 1.0, 0)]
+    assert audits.replay_summary(counts) == ["| `A` | 40 | 3 | 450 | 1.000000 | 0 |"]
+    assert audits.replay_rows(counts)[1] == "| `A`, persons of 1 to 9 rows | 2 | 10 | 2 | 50 | 1.000000 | 0 |"
+
+
+def test_nothing_is_written_where_a_mutant_escapes(audits, monkeypatch):
+    registry = audits.mutants()
+    registry.is_flagged = lambda result: False
+    monkeypatch.setattr(audits, "mutants", lambda: registry)
+    assert audits.main([]) == 1
+    assert not audits.PAGE.exists()
+    assert not audits.RESULTS.exists()

@@ -269,7 +269,7 @@ def test_the_report_shows_lost_cells_as_lost(tmp_path):
     assert "| PrivateLasso |" not in text
     header, *rows = (tmp_path / "report" / "summary.csv").read_text().splitlines()
     assert header.startswith("set,epsilon,method,setting,seeds,error")
-    assert 'breast cancer,1,DPIGHT,"n_steps 10, step 0.1",20,0.5,0,,,,0.5,3,0.1,' in rows
+    assert 'breast cancer,1,DPIGHT,"n_steps 10, step 0.1",20,0.5,0,,,,0.5,3,0.1,,,,,,,' in rows
     for picture in (tmp_path / "report" / "figures").glob("*.png"):
         assert picture.stat().st_size < 60_000
 

@@ -19,24 +19,38 @@ from taciturn_research.pages import REPOSITORY, differing
 
 def small():
     known = {
-        "libraries": {"ours": "ours", "theirs": "theirs"},
+        "libraries": {"ours": "ours", "theirs": "theirs", "others": "others"},
+        "read": {"others": {"version": "others 2", "source": "https://o.example", "date": "2026-02-02"}},
         "feature": [
             {"id": "gui", "group": "Tools", "text": "A window", "documented": {"ours": ["no", "none", "docs/a.md"]}}
         ],
     }
     probed = {
-        "date": "2026-01-01",
-        "libraries": {"ours": {"answers": {}}, "theirs": {"answers": {"gui": ["yes", "has show"]}}},
+        "libraries": {
+            "ours": {"date": "2026-01-01", "versions": {"ours": "1"}, "answers": {}},
+            "theirs": {"date": "2026-01-01", "versions": {"theirs": "3"}, "answers": {"gui": ["yes", "has show"]}},
+        },
     }
     return known, probed
 
 
 def test_a_row_in_which_another_library_is_better_is_shown():
+    known, _ = small()
     found = features.cells(*small())
-    text = features.answers(small()[0], found)
-    assert "| Tools | [A window](#gui) | no ᵈ | **yes** |" in text
-    assert "- ours: no; none ([docs/a.md](a.md))" in features.sources(small()[0], found)
-    assert "- theirs: yes; has show (probe)" in features.sources(small()[0], found)
+    assert "### Tools\n\n|  | ours | theirs | others |" in features.answers(known, found)
+    assert "| A window | no | **yes** | \u2013 |" in features.answers(known, found)
+    sources = features.sources(known, found)
+    assert "- ours: no; none (docs/a.md)" in sources
+    assert "- theirs: yes; has show (probe)" in sources
+    assert "- others: not found in what was read" in sources
+
+
+def test_a_library_that_was_read_has_its_own_answers_its_version_and_its_day():
+    known, probed = small()
+    known["feature"][0]["documented"]["others"] = ["partly", "a picture", "https://o.example/b"]
+    sources = features.sources(known, features.cells(known, probed))
+    assert "- others: partly; a picture (<https://o.example/b>)" in sources
+    assert "| others | [others 2](https://o.example) | read | 2026-02-02 |" in features.versions(known, probed)
 
 
 @pytest.mark.parametrize("broken", ["no answer", "both", "unclear"])
@@ -53,11 +67,12 @@ def test_a_cell_without_exactly_one_clear_answer_is_refused(broken):
 
 
 def test_the_page_holds_the_stored_answers_and_a_flattering_one_is_rejected(tmp_path):
-    (tables,) = features.parts().values()
-    assert not differing(features.PAGE, tables)
+    for path, tables in features.parts().items():
+        assert not differing(path, tables)
+    tables = features.parts()[features.PAGE]
     text = features.PAGE.read_text(encoding="utf-8")
     flattering = tmp_path / "page.md"
-    flattering.write_text(text.replace("(#deep) | no ᵈ |", "(#deep) | **yes** |"), encoding="utf-8")
+    flattering.write_text(text.replace("| Deep learning | no |", "| Deep learning | **yes** |"), encoding="utf-8")
     assert flattering.read_text(encoding="utf-8") != text
     assert differing(flattering, tables)
 
@@ -65,11 +80,28 @@ def test_the_page_holds_the_stored_answers_and_a_flattering_one_is_rejected(tmp_
 def test_no_other_library_is_without_a_row_in_which_it_is_better():
     known = features.facts()
     found = features.cells(known, features.probed())
-    order = {answer: place for place, answer in enumerate(features.ANSWERS)}
+    order = {"yes": 0, "partly": 1, "no": 2, "not found": 2}
     for library in known["libraries"]:
         rows = [feature["id"] for feature in known["feature"]]
         better = [name for name in rows if order[found[name, library].answer] < order[found[name, "taciturn"].answer]]
         assert bool(better) == (library != "taciturn"), library
+
+
+def test_no_row_is_answered_alike_by_every_library():
+    known = features.facts()
+    found = features.cells(known, features.probed())
+    for feature in known["feature"]:
+        given = {found[feature["id"], library].answer for library in known["libraries"]}
+        assert len(given - {"not found"} | ({"no"} if "not found" in given else set())) > 1, feature["text"]
+
+
+def test_names_that_were_not_found_are_no_evidence_of_absence():
+    for library in features.probed()["libraries"].values():
+        for answer, seen in library["answers"].values():
+            assert (answer == "not found") == seen.startswith("no public name of")
+    for feature in features.facts()["feature"]:
+        for answer, seen, _ in feature.get("documented", {}).values():
+            assert answer != "no" or not seen.startswith("none is documented")
 
 
 def test_documents_have_an_answer_a_fact_and_a_source_that_is_there():
@@ -100,7 +132,7 @@ def test_a_probe_tells_the_error_of_a_library_and_what_came_out():
 
 
 def test_names_that_are_found_are_looked_at_by_somebody():
-    assert no_name_with("taciturn.audit", "no_such_word")[0] == "no"
+    assert no_name_with("taciturn.audit", "no_such_word")[0] == "not found"
     assert no_name_with("taciturn.audit", "replay")[0] == "unclear"
     assert has_names("taciturn:SparseClassifier", "fit", "no_such_method")[0] == "no"
     assert has_names("taciturn:SparseClassifier", "fit")[0] == "yes"
@@ -139,6 +171,8 @@ def test_a_peer_that_takes_less_time_is_named_and_a_refusal_is_quoted():
     text = speed.against_peers(RUN)
     assert f"| {BASELINE} | 1 | 0 | 4 (wide, regression) | 4 (wide, regression) |" in text
     assert "| diffprivlib | 1 | 1 | 0.25 (wide, regression) | 0.25 (wide, regression) |" in text
+    opening = " ".join(speed.opening(RUN).split())
+    assert "is 0.25 to 0.25 times that of diffprivlib, and 4 to 4 times that of" in opening
     assert "| wide | regression | statsmodels | LinAlgError: singular &lt;matrix&gt; |" in speed.refusals(RUN)
     rows = speed.times(RUN, "regression").splitlines()
     assert any(row.startswith("| statsmodels | no |  |  | no fit |") for row in rows)

@@ -69,6 +69,9 @@ def test_a_loss_appears_in_every_table(tmp_path):
     assert "| won | 0.1 | 0.15 (diffprivlib) |" in utility.by_set(cells)
     assert '| lost at 1 | 0.3 | 0.2 (DP-GD) | 1.50 | yes | `"auto"` | not explained yet |' in utility.reasons(cells)
     assert "won" not in utility.reasons(cells)
+    opening = " ".join(utility.opening(cells).split())
+    assert "the best of 2 other methods in 1 of 2 cells (clearly in 1) and higher in 1 (clearly in 1)" in opening
+    assert "The median of the ratios is 1.08, the largest 1.50 (lost at 1)." in opening
 
 
 def test_the_fragment_has_the_hardest_comparisons_and_their_worst_losses_in_the_stored_results():
@@ -112,7 +115,7 @@ def test_the_command_rejects_a_picture_or_a_page_that_says_something_else(tmp_pa
     monkeypatch.setattr(utility, "PAGE", page)
     monkeypatch.setattr(utility, "README", readme)
     monkeypatch.setattr(utility, "PICTURE", picture)
-    names = ("peers", "epsilons", "sets", "reasons", "paired", "coefficients")
+    names = ("accuracy", "peers", "sets", "reasons", "paired")
     page.write_text("\n".join("\n".join(table_marks(f"compare_{name}")) for name in names), encoding="utf-8")
     readme.write_text("no place\n", encoding="utf-8")
     assert main(["utility", "--write"]) == 1

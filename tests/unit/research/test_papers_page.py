@@ -69,15 +69,71 @@ def test_an_example_beyond_what_is_proved_is_a_contradiction(claim_module):
 
 def test_a_status_that_its_numbers_bear_out_is_accepted(papers, claim_module, line):
     assert claim_module.problems_of(line, line.measure()) == []
-    ((paper, ((kept, finding),)),) = papers.measured([claim_module.Paper("a paper", "P", "P", (line,))]).items()
-    assert papers.section(paper, [(kept, finding)]).splitlines()[2:] == [
-        "| **P1** Theorem 0 | It costs at most 1. | **holds** | 0.758 is proved. | nothing | none |",
+    other = replace(
+        line,
+        where="Theorem 1",
+        status=claim_module.FALSE,
+        measure=lambda: claim_module.Finding(1.0, lower=2.0, numbers={"proved": "2"}),
+    )
+    found = papers.measured([claim_module.Paper("a paper", "P", "P", (line, other))])
+    ((paper, lines),) = found.items()
+    assert papers.section(paper, lines).splitlines()[2:] == [
+        "| **P2** Theorem 1 | It costs at most 1. | **false** | 2 is proved. |",
         "",
-        "| row | tests |",
-        "|---|---|",
-        f"| P1 | `tests/{TEST.replace('::', '`: `')}` |",
+        "As printed hold: **P1** Theorem 0.",
     ]
     assert paper.short == "P"
+    full = papers.every_claim(found)
+    for label, status, proved in (("P1", "holds", "0.758"), ("P2", "false", "2")):
+        words = f"| It costs at most 1. | **{status}** | {proved} is proved. | nothing | none |"
+        assert f"| **{label}** Theorem {int(label[1]) - 1} {words} `tests/{TEST.replace('::', '`: `')}` |" in full
+
+
+def test_links_of_pages_are_plain_words_where_pages_are_not(papers, claim_module, line):
+    linked = replace(line, fix="a clip ([how](descent.md#clipping))")
+    found = papers.measured([claim_module.Paper("a paper", "P", "P", (linked,))])
+    assert "| a clip (how) |" in papers.every_claim(found)
+
+
+@pytest.mark.parametrize(
+    ("compared", "hold", "not_run", "status"),
+    [
+        (3, 3, 0, "reproduced"),
+        (3, 3, 1, "partly"),
+        (3, 2, 0, "partly"),
+        (3, 0, 0, "not reproduced"),
+        (3, 0, 2, "not reproduced"),
+        (0, 0, 2, "no data"),
+        (0, 0, 0, "no data"),
+    ],
+)
+def test_counts_decide_what_is_reproduced(claim_module, compared, hold, not_run, status):
+    found = claim_module.Finding(0.0, reproduced=claim_module.Reproduced(compared, hold, not_run))
+    assert found.status == status
+
+
+def test_an_experiment_that_failed_is_neither_false_nor_reproduced(papers, claim_module, line):
+    failed = replace(
+        line,
+        kind=claim_module.EXPERIMENT,
+        status=claim_module.NOT_REPRODUCED,
+        evidence="{counts}.",
+        effect="See Table 2.",
+        measure=lambda: claim_module.Finding(
+            0.0, numbers={"counts": "0 of 5 hold"}, reproduced=claim_module.Reproduced(5)
+        ),
+    )
+    paper = claim_module.Paper("a paper", "P", "P", (failed,))
+    found = papers.measured([paper])
+    assert papers.section(paper, found[paper]).splitlines() == list(papers.HEADER)
+    assert papers.experiments(found).splitlines()[2:] == [
+        "| **P1** Theorem 0 | It costs at most 1. | **not reproduced** | 0 of 5 hold. |"
+    ]
+    for broken in (replace(failed, status=claim_module.REPRODUCED), replace(failed, kind="privacy")):
+        with pytest.raises(papers.WrongClaimError):
+            papers.measured([claim_module.Paper("a paper", "P", "P", (broken,))])
+    with pytest.raises(papers.WrongClaimError, match="is an experiment without a reproduction"):
+        papers.measured([claim_module.Paper("a paper", "P", "P", (replace(line, kind=claim_module.EXPERIMENT),))])
 
 
 def test_a_claim_marked_as_holding_whose_number_says_otherwise_is_refused(papers, claim_module, line):
@@ -110,22 +166,36 @@ def test_a_test_that_does_not_exist_is_refused(claim_module, line, test):
     assert claim_module.problems_of(replace(line, tests=()), line.measure()) == ["Theorem 0: names no test"]
 
 
-def test_every_test_that_the_page_names_exists_and_every_status_is_one(papers, claim_module):
+def test_every_claim_has_tests_that_exist_and_stands_on_the_page(papers, claim_module):
     claims = [claim for paper in (*papers.PAPERS, papers.BASELINES) for claim in paper.claims]
+    of_counts = {
+        claim_module.REPRODUCED: claim_module.Reproduced(2, 2),
+        claim_module.PARTLY: claim_module.Reproduced(2, 1),
+        claim_module.NOT_REPRODUCED: claim_module.Reproduced(2),
+        claim_module.NO_DATA: claim_module.Reproduced(not_run=2),
+    }
+    assert tuple(of_counts) == claim_module.OUTCOMES
     for claim in claims:
-        assert claim.status in claim_module.STATUSES
         as_marked = {
             claim_module.HOLDS: claim_module.Finding(1.0, upper=0.5),
             claim_module.AMENDED: claim_module.Finding(1.0, upper=0.5, argument=2.0),
             claim_module.UNPROVED: claim_module.Finding(1.0),
             claim_module.FALSE: claim_module.Finding(1.0, lower=2.0),
+            **{status: claim_module.Finding(0.0, reproduced=counts) for status, counts in of_counts.items()},
         }[claim.status]
         assert claim_module.problems_of(claim, as_marked) == []
-    page = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    page, full = (
+        path.read_text(encoding="utf-8").replace("\n", " ") for path in (ROOT / "docs" / "papers.md", papers.FULL)
+    )
     for paper in (*papers.PAPERS, papers.BASELINES):
         for number, claim in enumerate(paper.claims, start=1):
-            assert f"| **{paper.letter}{number}** {claim.where} | " in page
-    assert papers.opening([claim for paper in papers.PAPERS for claim in paper.claims]) in page
+            assert f"**{paper.letter}{number}** {claim.where}" in page
+            assert f"| **{paper.letter}{number}** {claim.where} | " in full
+            for test in claim.tests:
+                assert f"`{test.partition('::')[2]}`" in full
+    counted = papers.opening([claim for paper in papers.PAPERS for claim in paper.claims])
+    assert counted.replace("\n", " ") in page
+    assert papers.reproduction(papers.totals()).replace("\n", " ") in page
 
 
 def test_main_says_what_is_wrong_and_fails(papers, claim_module, line, monkeypatch, capsys):
@@ -147,17 +217,15 @@ def test_numbers_are_rounded_to_the_safe_side(claim_module):
     assert (claim_module.down(math.inf), claim_module.near(2.0), claim_module.near(0.0)) == ("∞", "2", "0")
 
 
-def test_reproduced_counts_are_those_of_the_page(papers):
-    from_page = sys.modules["paper_claims.reproduced"]
-    total = {"numbers": from_page.Reproduced(), "claims": from_page.Reproduced()}
-    for counts in from_page.lines().values():
-        total = {what: total[what] + counts[what] for what in total}
-    page = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+def test_reproduced_counts_are_those_of_the_results(papers):
+    results = sys.modules["paper_claims.reproduced"]
+    total = results.totals()
+    text = results.RESULTS.read_text(encoding="utf-8")
     numbers, claims = total["numbers"], total["claims"]
-    assert f"Of {numbers.compared + numbers.not_run} printed numbers {numbers.hold} hold" in page
-    assert f"Of {claims.compared + claims.not_run} claims {claims.hold} hold" in page
+    assert f"Of {numbers.compared + numbers.not_run} printed numbers {numbers.hold} hold" in text
+    assert f"Of {claims.compared + claims.not_run} claims {claims.hold} hold" in text
     with pytest.raises(KeyError):
-        from_page.reproduced("DP-SIS", "Table 99")
+        results.reproduced("DP-SIS", "Table 99")
 
 
 def test_several_tables_of_a_page_are_written_and_compared(papers, monkeypatch, tmp_path, capsys):

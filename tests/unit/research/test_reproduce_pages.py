@@ -344,15 +344,15 @@ def test_without_matplotlib_the_report_says_so(tmp_path, monkeypatch):
     assert not list(tmp_path.rglob("*.png"))
 
 
-# ------------------------------------------------------------------ the page of the documentation
+# ------------------------------------------------------------------ the results beside the code
 
 
-def test_the_page_of_the_documentation_says_what_holds_and_why_not(folder, monkeypatch, tmp_path):
+def test_the_results_say_what_holds_and_why_not(folder, monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "path", [str(Path(__file__).parents[3] / "docs" / "tables"), *sys.path])
     script = import_module("reproduction")
-    monkeypatch.setattr(script, "PAGE", tmp_path / "reproduction.md")
+    monkeypatch.setattr(script, "RESULTS", tmp_path / "results.md")
     assert script.main([str(folder / "results.json")]) == 0
-    text = text_of(tmp_path, "reproduction.md")
+    text = text_of(tmp_path, "results.md")
     summary, run = markdown_tables(text)
     table, figure, _ = judge_items(EXPERIMENT, TRIALS)
     assert summary == [
@@ -367,7 +367,6 @@ def test_the_page_of_the_documentation_says_what_holds_and_why_not(folder, monke
         'Not available to this run: gone. Their rows read "not run".',
         "near_one for Far One",
         "Left out, since no trial of them is finished: unrun.",
-        "make reproduce FULL=1",
     ):
         assert sentence in text
     assert str(folder) not in text

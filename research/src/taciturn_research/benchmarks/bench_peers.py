@@ -1,6 +1,6 @@
 """Fits of the default beside fits of other libraries on the same synthetic tables, each in a process of its own.
 
-The measurements are stored in ``peers.json``, from which ``docs/compare-speed.md`` is written. All have one thread.
+The measurements are stored in ``peers.json``, from which ``docs/compare.md`` is written. All have one thread.
 """
 
 from __future__ import annotations

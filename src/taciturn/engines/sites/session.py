@@ -110,6 +110,11 @@ class Site:
     def _checked_persons(self) -> PersonKeys | None:
         """Whose rows the rows are; raises, to whoever runs the site, where public numbers are not those of the plan."""
         expected, table = self._facts, self._table
+        if not table.has_row_order:
+            raise DataError(
+                "table: expected a table whose rows have an order that lasts, since halves of them are taken by their "
+                "places, got another; state a unique key of a table in a database, &key=, or write it as Parquet."
+            )
         rows = int(table.lengths.sum())
         if rows != expected.rows:
             raise DataError(

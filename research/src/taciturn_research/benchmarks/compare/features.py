@@ -1,4 +1,4 @@
-"""The page on features: answers by probes and by documents, with what was seen and where."""
+"""The page on features, and the file with what each answer rests on: probes and documents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import subprocess
 import sys
 import textwrap
 import tomllib
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +18,8 @@ from taciturn_research.pages import REPOSITORY, Marks, table, table_marks
 PAGE = REPOSITORY / "docs" / "compare-features.md"
 FACTS = Path(__file__).with_name("features.toml")
 PROBED = Path(__file__).with_name("probed.json")
-ANSWERS = ("yes", "partly", "no")
+SOURCES = Path(__file__).with_name("features.md")
+ANSWERS = ("yes", "partly", "no", "not found")
 LIMIT = 600.0
 
 
@@ -54,6 +54,10 @@ def cells(facts: dict[str, Any], probed: dict[str, Any]) -> dict[tuple[str, str]
     for feature in facts["feature"]:
         name, documented = feature["id"], feature.get("documented", {})
         for library in facts["libraries"]:
+            if library in facts.get("read", {}):
+                source = facts["read"][library]["source"]
+                found[name, library] = Cell(*documented.get(library, ("not found", "nothing in what was read", source)))
+                continue
             seen = probed["libraries"][library]["answers"].get(name)
             if (seen is None) == (library not in documented):
                 raise ValueError(f"{name}, {library}: {'no answer' if seen is None else 'a probe and a document'}")
@@ -72,8 +76,8 @@ def parts() -> dict[Path, dict[Marks, str]]:
         PAGE: {
             table_marks("compare_versions"): versions(known, stored),
             table_marks("compare_features"): answers(known, found),
-            table_marks("compare_sources"): sources(known, found),
-        }
+        },
+        SOURCES: {table_marks("compare_sources"): sources(known, found)},
     }
 
 
@@ -83,42 +87,59 @@ def pictures() -> dict[Path, str]:
 
 
 def versions(facts: dict[str, Any], probed: dict[str, Any]) -> str:
-    """Packages, versions and the day of the probes."""
+    """Versions, how they were asked, and when."""
     rows = []
     for library, title in facts["libraries"].items():
-        packages = probed["libraries"][library]["versions"]
-        rows.append([title, ", ".join(f"{name} {number}" for name, number in packages.items()), probed["date"]])
-    return table(["library", "version", "probes ran on"], rows)
+        if library in facts["read"]:
+            read = facts["read"][library]
+            rows.append([title, f"[{read['version']}]({read['source']})", "read", read["date"]])
+        else:
+            stored = probed["libraries"][library]
+            packages = ", ".join(f"{name} {number}" for name, number in stored["versions"].items())
+            rows.append([title, packages, "probes and documents", stored["date"]])
+    return table(["library", "version", "how", "date"], rows)
 
 
 def answers(facts: dict[str, Any], found: dict[tuple[str, str], Cell]) -> str:
-    """The table: a row per feature, a column per library."""
-    rows = []
-    for feature in facts["feature"]:
-        row = [feature["group"], f"[{feature['text']}](#{feature['id'].replace('_', '-')})"]
-        row += [_marked(found[feature["id"], library]) for library in facts["libraries"]]
-        rows.append(row)
-    return table(["", "feature", *facts["libraries"].values()], rows)
+    """A table for each group: a row per feature, a column per library."""
+    blocks = []
+    for group in dict.fromkeys(feature["group"] for feature in facts["feature"]):
+        rows = [
+            [feature["text"], *(_marked(found[feature["id"], library]) for library in facts["libraries"])]
+            for feature in facts["feature"]
+            if feature["group"] == group
+        ]
+        blocks.append(f"### {group}\n\n{table(['', *facts['libraries'].values()], rows)}")
+    return "\n\n".join(blocks)
 
 
 def sources(facts: dict[str, Any], found: dict[tuple[str, str], Cell]) -> str:
-    """How every cell is known, feature by feature."""
+    """How every cell is known, feature by feature; libraries in which nothing was found share a line."""
     lines = []
     for feature in facts["feature"]:
-        lines += [f"### {feature['text']} {{ #{feature['id'].replace('_', '-')} }}", ""]
+        lines += [f"## {feature['text']}", ""]
+        without = []
         for library, title in facts["libraries"].items():
             cell = found[feature["id"], library]
+            if cell.answer == "not found" and library in facts.get("read", {}):
+                without.append(title)
+                continue
             where = "probe" if cell.source is None else _linked(cell.source)
             lines += _wrapped(f"- {title}: {cell.answer}; {_plain(cell.seen)} ({where})")
+        if without:
+            lines += _wrapped(f"- {', '.join(without)}: not found in what was read")
         lines.append("")
     return "\n".join(lines).rstrip()
 
 
 def probe_all() -> int:
     """Run every probe in the environment of its library, store the answers; 1 if one of them is unclear."""
-    stored: dict[str, Any] = {"date": datetime.now(UTC).date().isoformat(), "libraries": {}}
+    stored: dict[str, Any] = {"libraries": {}}
     unclear = []
-    for library in facts()["libraries"]:
+    known = facts()
+    for library in known["libraries"]:
+        if library in known["read"]:
+            continue
         python = Path(sys.executable) if library == "taciturn" else BUILD / library / "bin" / "python"
         if not python.exists():
             raise SystemExit(f"build has no {library}; run make comparisons")
@@ -148,13 +169,10 @@ def _wrapped(item: str) -> list[str]:
 
 
 def _marked(cell: Cell) -> str:
-    word = f"**{cell.answer}**" if cell.answer == "yes" else cell.answer
-    return word if cell.source is None else f"{word} ᵈ"
+    return {"yes": "**yes**", "not found": "\u2013"}.get(cell.answer, cell.answer)
 
 
 def _linked(source: str) -> str:
-    if source.startswith("docs/"):
-        return f"[{source}]({source.removeprefix('docs/')})"
     return f"<{source}>" if source.startswith("https://") else source
 
 

@@ -1,8 +1,9 @@
-"""The page on speed: fits of the default beside fits of other libraries, from stored measurements."""
+"""The speed on the page of comparisons: fits of the default beside those of other libraries, as they were measured."""
 
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from taciturn_research.benchmarks.compare.drawing import Dot, Strip, strips
 from taciturn_research.benchmarks.peer_fits import METHODS, TABLES, TASKS
 from taciturn_research.pages import REPOSITORY, Marks, table, table_marks
 
-PAGE = REPOSITORY / "docs" / "compare-speed.md"
+PAGE = REPOSITORY / "docs" / "compare.md"
 PICTURE = REPOSITORY / "docs" / "compare-speed.svg"
 COLOURS = {"small": "#b2182b", "medium": "#e08214", "wide": "#2166ac", "sparse": "#5aae61"}
 
@@ -28,6 +29,7 @@ def parts() -> dict[Path, dict[Marks, str]]:
     run = stored()
     found = run["measurements"]
     blocks = {
+        table_marks("compare_speed"): opening(found),
         table_marks("compare_run"): run_facts(run),
         table_marks("compare_faster"): against_peers(found),
         table_marks("compare_refusals"): refusals(found),
@@ -37,13 +39,33 @@ def parts() -> dict[Path, dict[Marks, str]]:
     return {PAGE: blocks}
 
 
+def opening(found: Sequence[Measurement]) -> str:
+    """Processor times beside those of other private libraries and of the baseline, as a sentence."""
+    private = [name for name in METHODS if METHODS[name].private and name not in OURS]
+    ranges = [f"{_range(found, name)} times that of {name}" for name in private if _cells(found, name)]
+    return textwrap.fill(
+        f"**Speed.** The processor time of a fit of the default is {' and '.join(ranges)}, and "
+        f"{_range(found, BASELINE)} times that of {BASELINE}, which is not private.",
+        120,
+    )
+
+
+def _range(found: Sequence[Measurement], name: str) -> str:
+    """From the lowest to the highest ratio."""
+    ratios = sorted(quotient for quotient, _, _ in _cells(found, name))
+    return f"{_number(ratios[0])} to {_number(ratios[-1])}"
+
+
 def run_facts(run: dict[str, Any]) -> str:
     """When, where, and with what."""
     before, after = run["load"]["before"], run["load"]["after"]
-    rows = [["date", run["date"]], ["machine", run["machine"]]]
-    rows.append(["load before and after (mean number of waiting processes)", f"{before:g}, {after:g}"])
-    rows += [[name, version] for name, version in sorted(run["versions"].items())]
-    return table(["", ""], rows)
+    versions = ", ".join(f"{name} {version}" for name, version in sorted(run["versions"].items()))
+    return textwrap.fill(
+        f"Measured on {run['date']} ({run['machine']}; mean number of waiting processes {before:g} before and "
+        f"{after:g} after) with {versions}.",
+        120,
+        break_on_hyphens=False,
+    )
 
 
 def times(found: Sequence[Measurement], task: str) -> str:

@@ -1,13 +1,13 @@
-"""The page on utility: the default beside every peer of the arena, from its stored means."""
+"""The accuracy on the page of comparisons: the default beside every peer of the arena, from its stored means."""
 
 from __future__ import annotations
 
 import csv
 import math
 import statistics
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from pathlib import Path
 
 from taciturn_research.arena.reasons import reason_for_size
@@ -159,11 +159,10 @@ def score(found: Sequence[Contest]) -> Score:
     )
 
 
-PAGE = REPOSITORY / "docs" / "compare-utility.md"
+PAGE = REPOSITORY / "docs" / "compare.md"
 README = REPOSITORY / "README.md"
 PICTURE = REPOSITORY / "docs" / "compare-utility.svg"
 RESULTS = SUMMARY.with_name("results.md")
-COEFFICIENTS = SUMMARY.with_name("coefficients.md")
 README_MARKS: Marks = ("<!-- peers: begin -->", "<!-- peers: end -->")
 
 # Losses of this ratio have their reasons on the page, whether they are clear or not.
@@ -179,31 +178,36 @@ def parts() -> dict[Path, dict[Marks, str]]:
     cells = read()
     return {
         PAGE: {
+            table_marks("compare_accuracy"): opening(cells),
             table_marks("compare_peers"): by_peer(cells),
-            table_marks("compare_epsilons"): by_epsilon(cells),
             table_marks("compare_sets"): by_set(cells),
             table_marks("compare_reasons"): reasons(cells),
             table_marks("compare_paired"): paired(RESULTS.read_text(encoding="utf-8")),
-            table_marks("compare_coefficients"): goals(COEFFICIENTS.read_text(encoding="utf-8")),
         },
         README: {README_MARKS: by_peer(cells, SHORT)},
     }
 
 
+def opening(cells: Cells) -> str:
+    """The hardest comparison as a sentence."""
+    total = score(contests(cells, PRACTICE))
+    return textwrap.fill(
+        f"**Accuracy.** At equal epsilon and delta the test error of the default is lower than that of the best of "
+        f"{len(_stored(cells, PRACTICE))} other methods in {total.lower} of {total.cells} cells (clearly in "
+        f"{total.clearly_lower}) and higher in {total.higher} (clearly in {total.clearly_higher}), although the best "
+        f"method and its settings are chosen on the test data. The median of the ratios is {total.median_ratio:.2f}, "
+        f"the largest {total.worst.ratio:.2f} ({total.worst.place}).",
+        120,
+    )
+
+
+def _stored(cells: Cells, methods: Sequence[str]) -> set[str]:
+    return {method for means in cells.values() for method in means} & set(methods)
+
+
 def by_peer(cells: Cells, peers: Sequence[Peer] = PEERS) -> str:
     """All cells, a row per peer."""
     return table(_HEADS, [_row(peer.name, score(contests(cells, peer.methods))) for peer in peers])
-
-
-def by_epsilon(cells: Cells) -> str:
-    """A row per peer and epsilon."""
-    rows = []
-    for peer in PEERS:
-        found = contests(cells, peer.methods)
-        for epsilon in sorted({contest.epsilon for contest in found}):
-            total = score([contest for contest in found if contest.epsilon == epsilon])
-            rows.append([f"{epsilon:g}", *_row(peer.name, total)])
-    return table(["epsilon", *_HEADS], rows)
 
 
 def by_set(cells: Cells) -> str:
@@ -253,13 +257,6 @@ def paired(results: str) -> str:
     heads, rule = lines[0], "|" + " --- |" * (lines[0].count("|") - 1)
     # The head is repeated by no other table of the report.
     return "\n".join([heads, rule, *dict.fromkeys(lines[1:])])
-
-
-def goals(study: str) -> str:
-    """The first table of the study of coefficients: a row for each goal."""
-    lines = study.splitlines()
-    first = next(place for place, line in enumerate(lines) if line.startswith("| goal |"))
-    return "\n".join(takewhile(lambda line: line.startswith("|"), lines[first:]))
 
 
 def pictures() -> dict[Path, str]:

@@ -156,12 +156,15 @@ def test_gradients_of_a_person_keep_the_bound_on_one_record(kind, joint, seed, n
 @settings(max_examples=60, deadline=None)
 def test_gram_matrices_of_a_person_are_positive_with_a_bounded_trace(kind, seed, n_rows):
     loss, n_outputs = LOSSES[kind]
-    matrix = GramMatrix(clippings(loss, n_outputs, joint=False), SQUARED)(person(seed, n_rows, loss))
-    assert int(np.trace(matrix)) <= SQUARED
-    assert np.linalg.eigvalsh(matrix.astype(np.float64))[0] >= -1e-6 * SQUARED
-    upper = np.triu_indices(D + 1)
-    weighted = matrix[upper] * np.where(upper[0] == upper[1], 12, 17)
-    assert l2(weighted) <= Fraction(gram_matrix(SQUARED, "zero-out").value) ** 2
+    clipping = clippings(loss, n_outputs, joint=False)
+    at = np.random.default_rng(seed).normal(0.0, 3.0, (1, D + 1)) if kind == "labels" else None
+    for task in (GramMatrix(clipping, SQUARED), GramMatrix(clipping, SQUARED, at)):
+        matrix = task(person(seed, n_rows, loss))
+        assert int(np.trace(matrix)) <= SQUARED
+        assert np.linalg.eigvalsh(matrix.astype(np.float64))[0] >= -1e-6 * SQUARED
+        upper = np.triu_indices(D + 1)
+        weighted = matrix[upper] * np.where(upper[0] == upper[1], 12, 17)
+        assert l2(weighted) <= Fraction(gram_matrix(SQUARED, "zero-out").value) ** 2
 
 
 @given(seed=st.integers(0, 10**6), n_rows=ROWS)

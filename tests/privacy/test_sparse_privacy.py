@@ -289,10 +289,10 @@ class UnclippedDerivatives(ClippedRecords):
 class GramMatrixOfWholeRows(ClippedRecords):
     """The Gram matrix is that of rows as they are."""
 
-    def gram_matrix(self, row_squared):
+    def gram_matrix(self, row_squared, coefficients=None):
         whole = copy(self)
         whole._factors = np.ones_like(self._factors)
-        return ClippedRecords.gram_matrix(whole, row_squared)
+        return ClippedRecords.gram_matrix(whole, row_squared, coefficients)
 
 
 SoundMoments, SoundSlopes = sums.ResidualMoments, sums.SlopeMoments

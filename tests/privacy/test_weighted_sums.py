@@ -60,6 +60,7 @@ def sums_of(kind, seed):
     if kind == "numbers":
         yield "moments", ResidualMoments(joint, at, 0.7, 0.5, UNIT), UNIT**2
     if kind == "labels":
+        yield "gram", GramMatrix(by_itself, UNIT, at), None
         yield "cells", MarginCounts(joint, at, 0.7, 8, UNIT), UNIT**2
 
 

@@ -1,13 +1,20 @@
-"""Regressions of tall tables are least squares, collinear columns included."""
+"""Tall tables are fitted in a few passes: least squares, collinear columns included, and maximum likelihood."""
+
+import math
+from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 
-from taciturn import SparseRegressor
+from taciturn import SparseClassifier, SparseRegressor
 from taciturn.engines import ArraySource
-from taciturn.methods.inference.algebra import Span
+from taciturn.methods.inference.algebra import NormalDesign, Span
 from taciturn.methods.inference.plan import InferencePlan
 from taciturn.methods.releases import Releases
+from taciturn.methods.sums import GramMatrix
 
 
 def collinear(seed, n=20_000, rho=0.999):
@@ -81,12 +88,16 @@ def test_nothing_of_the_errors_is_released():
 # ---- Five passes over the records.
 
 
-def passes(monkeypatch, X, y, **given):
-    """A model, and how often its fit went through the records."""
+def counted(monkeypatch, model, X, y):
+    """The fitted model, and how often its fit went through the records."""
     asked, total = [], ArraySource.total
     with monkeypatch.context() as patched:
         patched.setattr(ArraySource, "total", lambda source, task: (asked.append(task), total(source, task))[1])
-        return make(n_nonzero="all", **given).fit(X, y), len(asked)
+        return model.fit(X, y), len(asked)
+
+
+def passes(monkeypatch, X, y, **given):
+    return counted(monkeypatch, make(n_nonzero="all", **given), X, y)
 
 
 def tall(seed, n=150_000):
@@ -133,3 +144,93 @@ def test_partitions_give_the_same_bits(monkeypatch):
     parts = make(epsilon=1.0, n_nonzero="all").fit(X, y)
     assert np.array_equal(parts.coef_, whole.coef_)
     assert parts.intercept_ == whole.intercept_
+
+
+# ---- Two classes in twelve passes.
+
+LABELLED = {"x_bound": 1.0, "classes": (0, 1), "n_nonzero": "all", "random_state": 0}
+
+
+@cache
+def labelled(kind, n=150_000):
+    """Labels of which rows tell something, or nearly everything; rare levels, and directions from 1 to 1/20."""
+    rng = np.random.default_rng(0)
+    if kind == "levels":
+        X = (rng.random((n, 8)) < np.geomspace(0.3, 0.004, 8)).astype(float)
+        margins = X @ rng.normal(size=8) - 2.0
+    else:
+        mixed = np.linalg.qr(rng.normal(size=(5, 5)))[0] * np.geomspace(1.0, 0.05, 5)
+        X = np.clip(rng.normal(size=(n, 5)) @ mixed.T, -1.0, 1.0)
+        margins = X @ (0.6 * rng.normal(size=5) @ np.linalg.pinv(mixed))
+        margins *= 12.0 / margins.std() if kind == "certain" else 1.0
+    y = (rng.logistic(size=n) < margins).astype(int)
+    return X, y, log_loss(y, LogisticRegression(C=1e6, max_iter=2000).fit(X, y).predict_proba(X))
+
+
+def excess_loss(model, kind):
+    X, y, best = labelled(kind)
+    return log_loss(y, model.predict_proba(X)) - best
+
+
+@pytest.mark.parametrize("kind", ["directions", "levels"])
+def test_labels_of_a_tall_table_take_twelve_passes(monkeypatch, kind):
+    X, y, _ = labelled(kind)
+    model, n_passes = counted(monkeypatch, SparseClassifier(epsilon=4.0, **LABELLED), X, y)
+    assert model.certificate_.public["method"] == "few passes"
+    assert model.certificate_.epsilon == 4.0
+    assert n_passes <= 12
+    assert excess_loss(model, kind) < 1e-4
+    # A descent has no more to say.
+    with monkeypatch.context() as patched:
+        patched.setattr("taciturn.methods.sparse.plan._is_tall", lambda *facts: False)
+        descended, many = counted(monkeypatch, SparseClassifier(epsilon=4.0, **LABELLED), X, y)
+    assert many > 40
+    assert excess_loss(model, kind) < excess_loss(descended, kind) + 5e-5
+
+
+def test_steps_by_the_information_end_where_those_of_normal_rows_do_not(monkeypatch):
+    X, y, _ = labelled("levels")
+    good = excess_loss(SparseClassifier(epsilon=4.0, **LABELLED).fit(X, y), "levels")
+    # Curvature as if every label were uncertain makes steps that are too short.
+    plain = GramMatrix.of_records
+    monkeypatch.setattr(GramMatrix, "of_records", lambda task, block: plain(replace(task, coefficients=None), block))
+    monkeypatch.setattr(NormalDesign, "solve", lambda design, theta, *given: theta)
+    assert excess_loss(SparseClassifier(epsilon=4.0, **LABELLED).fit(X, y), "levels") > 10.0 * max(good, 1e-5)
+
+
+def test_labels_that_are_nearly_certain_are_left_to_a_descent(monkeypatch):
+    X, y, _ = labelled("certain")
+    model, n_passes = counted(monkeypatch, SparseClassifier(epsilon=4.0, **LABELLED), X, y)
+    assert n_passes > 12
+    assert "in many steps" in str(model.certificate_.events)
+    assert model.certificate_.epsilon == 4.0
+
+
+def test_public_facts_choose_few_passes():
+    def is_few(n, p, epsilon, **given):
+        model = SparseClassifier(epsilon=epsilon, **LABELLED | given)
+        return model.plan_for(np.zeros((n, p)), np.arange(n) % len(model.classes)).few_passes
+
+    assert is_few(150_000, 5, 1.0)
+    for other in (
+        {"n": 5_000}, {"p": 200}, {"epsilon": math.inf}, {"method": "two-phase"}, {"row_bound": 1.0},
+        {"classes": (0, 1, 2)}, {"n_nonzero": 2},
+    ):  # fmt: skip
+        assert not is_few(**{"n": 150_000, "p": 5, "epsilon": 1.0} | other)
+
+
+def test_weights_may_leave_little_of_a_tall_table():
+    X, y, _ = labelled("directions")
+    model = SparseClassifier(epsilon=4.0, weight_bound=1.0, **LABELLED)
+    model.fit(X, y, sample_weight=np.full(len(y), 0.01))
+    assert model.certificate_.public["method"] == "dense"
+
+
+def test_partitions_give_the_same_bits_of_labels(monkeypatch):
+    X, y, _ = labelled("directions")
+    whole = SparseClassifier(epsilon=4.0, **LABELLED).fit(X, y)
+    begin = ArraySource.__init__
+    monkeypatch.setattr(ArraySource, "__init__", lambda *given, **named: begin(*given, **named, n_partitions=7))
+    parts = SparseClassifier(epsilon=4.0, **LABELLED).fit(X, y)
+    assert np.array_equal(parts.coef_, whole.coef_)
+    assert np.array_equal(parts.intercept_, whole.intercept_)

@@ -341,7 +341,7 @@ def check_task(task: Task) -> Task:
     seen: set[int] = set()
     while pending:
         value = pending.pop()
-        if type(value) in _LEAVES or (type(value) is np.ndarray and value.dtype != object):
+        if type(value) in _LEAVES or (type(value) is np.ndarray and not value.dtype.hasobject):
             continue
         if isinstance(value, Stream):
             raise TypeError(f"{type(task).__name__} holds a random stream: draw noise in the driver, after the sum")
@@ -353,6 +353,10 @@ def check_task(task: Task) -> Task:
 
 def _contents(value: object) -> Iterable[object]:
     """What a container or an object holds; nothing for classes and arrays of numbers."""
+    # Asking abstract classes takes long beside a step of a small fit: of a class that is known to be none of these
+    # nobody asks again.
+    if type(value) in _SLOTS:
+        return _held(value)
     if isinstance(value, Mapping):
         return [*value.keys(), *value.values()]
     if isinstance(value, tuple | list | set | frozenset):
@@ -361,6 +365,11 @@ def _contents(value: object) -> Iterable[object]:
         return value.flat if value.dtype == object else ()
     if isinstance(value, type | ModuleType):
         return ()
+    return _held(value)
+
+
+def _held(value: object) -> list[object]:
+    """What an object holds in its slots, its dictionary and its closure."""
     held = [getattr(value, name) for name in _slots(type(value)) if hasattr(value, name)]
     closure = [cell.cell_contents for cell in getattr(value, "__closure__", None) or ()]
     return [*held, *getattr(value, "__dict__", {}).values(), *closure]

@@ -31,6 +31,7 @@ from taciturn.kernels.gradients import (
     excess_loss_sums,
     gradient_sums,
     log_sum_exp,
+    logistic_numpy,
     rows_at_once,
     softmax_gradient_sums,
     squared_distances,
@@ -597,17 +598,27 @@ class ClippedRecords:
         terms: FloatArray = np.square(self.margins(direction)).sum(axis=1) / self.clipping.norm**2
         return np.minimum(terms, 1.0)
 
-    def gram_matrix(self, row_squared: int) -> IntArray:
+    def gram_matrix(self, row_squared: int, coefficients: FloatArray | None = None) -> IntArray:
         """The Gram matrix of clipped rows in units where the squared norm of a row is at most ``row_squared``.
 
-        The m rows of a person are divided by the root of m.
+        The m rows of a person are divided by the root of m. At ``coefficients`` of two classes rows are multiplied with
+        the root of the curvature of their loss over the largest there is, so that none becomes longer.
         """
         scales = self._factors * (_ROOM * math.sqrt(row_squared / self.clipping.row_squared))
+        if coefficients is not None:
+            scales = scales * np.sqrt(self._curvature_shares(coefficients))
         if self._counts is not None:
             scales = scales / np.sqrt(self._counts)
         if self._weights is not None:
             scales = scales * np.sqrt(self._weights)
         return sum_outer_products(self._dense_rows, scales, self.clipping.width, row_squared)
+
+    def _curvature_shares(self, coefficients: FloatArray) -> FloatArray:
+        """The curvature of each record's log-loss at some coefficients over the largest that labels can have."""
+        likely = logistic_numpy(_finite(self.margins(coefficients))[:, 0])
+        weights = self.clipping.loss.class_weights(2)[np.maximum(self._codes, 0)]
+        shares: FloatArray = np.clip(4.0 * likely * (1.0 - likely), 0.0, 1.0) * weights
+        return shares
 
     def _dense_rows(self, start: int, stop: int) -> FloatArray:
         """Some rows less the centre, the constant last."""

@@ -440,7 +440,7 @@ class Damping:
 
     def _strengths(self, held: FloatArray) -> FloatArray:
         """The strengths, given weights along the directions."""
-        along = np.square(held).mean(axis=0)
+        along = np.square(held[0]) if len(held) == 1 else np.square(held).mean(axis=0)
         square = self.size**2
         typical = (_USUAL_DIRECTIONS * square + self.clear @ along) / (_USUAL_DIRECTIONS + float(self.clear.sum()))
         shrunk: FloatArray = self.strengths * min(1.0, float(square / typical))

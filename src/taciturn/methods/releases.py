@@ -312,10 +312,21 @@ class Releases:
         return self._noisy(sums, noise, "row mean") * unit, _deviation(noise) * unit
 
     def gram_matrix(self, what: str, share: float, clipping: Clipping) -> tuple[FloatArray, float]:
-        """The Gram matrix of clipped rows in scaled units, and the deviation of the noise on its diagonal."""
-        return self.outer_products(
-            what, share, lambda row_squared: GramMatrix(clipping, row_squared), clipping.width, clipping.norm
-        )
+        """As :meth:`gram_matrix_of` has it."""
+        return self.ask(self.gram_matrix_of(what, share, clipping))
+
+    def gram_matrix_of(
+        self, what: str, share: float, clipping: Clipping, coefficients: FloatArray | None = None
+    ) -> Question[tuple[FloatArray, float]]:
+        """The Gram matrix of clipped rows in scaled units, and the deviation of the noise on its diagonal.
+
+        At ``coefficients`` it is the information matrix of labels, in units of their largest curvature.
+        """
+
+        def terms(row_squared: int) -> GramMatrix:
+            return GramMatrix(clipping, row_squared, coefficients)
+
+        return self.outer_products_of(what, share, terms, clipping.width, clipping.norm)
 
     def outer_products(
         self, what: str, share: float, terms: Callable[[int], Task], width: int, norm: float, **given: Any
@@ -472,6 +483,12 @@ class Releases:
     def noisy_sums(self, sums: Task, noise: RoundedGaussian | None) -> FloatArray:
         """Sums with the noise that was paid for."""
         return self._noisy(self.source.total(sums), noise, "sums")
+
+    def noisy_sums_of(
+        self, sums: Task, shape: tuple[int, ...], noise: RoundedGaussian | None, unit: float
+    ) -> Question[FloatArray]:
+        """The same times a unit, to be asked together with something else."""
+        return Question(sums, shape, lambda found: self._noisy(found, noise, "sums") * unit)
 
     def _noisy(self, sums: IntArray, noise: RoundedGaussian | None, label: str) -> FloatArray:
         released = sums if noise is None else noise.release(sums, self._child(label))

@@ -106,20 +106,24 @@ class ClippedRowSum(ClippedSum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GramMatrix(ClippedSum):
-    """The Gram matrix of clipped rows, in units where the squared norm of a row is at most ``row_squared``."""
+    """The Gram matrix of clipped rows, in units where the squared norm of a row is at most ``row_squared``.
+
+    At ``coefficients`` of two classes it is their information matrix, in units of the largest curvature of a label.
+    """
 
     row_squared: int
+    coefficients: FloatArray | None = None
 
     def of_records(self, block: Block) -> IntArray:
         """The sum over the records of a block."""
-        return self.clipping.records(block).gram_matrix(self.row_squared)
+        return self.clipping.records(block).gram_matrix(self.row_squared, self.coefficients)
 
     def of_rows(self, block: Block) -> IntArray:
         """The sum over the rows of one person, shorter by what cutting a mean may add."""
         room = gram_room(self.clipping.width)
         if self.row_squared < 2 * room:
             return np.zeros((self.clipping.width, self.clipping.width), dtype=np.int64)
-        return self.clipping.records(block).gram_matrix(self.row_squared - room)
+        return self.clipping.records(block).gram_matrix(self.row_squared - room, self.coefficients)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -305,7 +305,8 @@ class RoundedGaussian:
         if value.dtype.kind == "u":
             return np.minimum(value.astype(np.uint64), np.uint64(self.magnitude)).astype(np.int64)
         if value.dtype.kind == "i":
-            return value.astype(np.int64).clip(-self.magnitude, self.magnitude)
+            # numpy's clip looks up the limits of the type first, which takes longer than this for a few values.
+            return np.minimum(np.maximum(value.astype(np.int64), -self.magnitude), self.magnitude)
         raise DataError(
             f"value: expected an array of integers, got type {value.dtype}; "
             "put the values on a lattice before they meet the noise."

@@ -87,6 +87,8 @@ def tasks(kind):
             yield CumulativeCounts(MarginMagnitudes(clipping, weights), (0.1, 0.5, 1.0))
             yield ResidualMoments(clipping, weights, 0.7, 0.25, 4321)
             yield MarginCounts(clipping, weights, 0.7, 6, 3)
+            if clipping.loss.labelled:
+                yield GramMatrix(clipping, 1 << 20, weights)
             yield ResidualSum(clipping, weights, 4321)
         elif clipping.loss.labelled:
             yield SlopeMoments(clipping, weights, 0.5, 4321)

@@ -301,6 +301,8 @@ REPLAYS = (
     ),
     # So many records per column that a regression is estimated in whitened coordinates.
     ReplayCase(SparseRegressor, _NUMBERS, {"n_nonzero": "all", "epsilon": 30.0}, fewest=_TALL, widest=2),
+    # And that two classes are fitted in a few steps.
+    ReplayCase(SparseClassifier, _BINARY, {"n_nonzero": "all", "epsilon": 30.0}, fewest=_TALL, widest=2),
     *(
         ReplayCase(SparseClassifier, _LABELS, own)
         for own in (

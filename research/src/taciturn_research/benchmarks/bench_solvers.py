@@ -39,10 +39,19 @@ CLASSIFIERS: tuple[tuple[int, int, int, dict[Literal["all"] | int, float | None]
 )
 """Rows, columns, repeats, and how many times the time of lbfgs a fit may take, by the number of nonzero coefficients;
 None where the number is all."""
-REGRESSIONS = ((2_000, 20, 15, None), (20_000, 100, 7, 6.0), (100_000, 50, 4, 6.0), (1_000_000, 20, 3, 6.0))
+REGRESSIONS = (
+    (2_000, 20, 15, None),
+    (20_000, 100, 7, 6.0),
+    (100_000, 50, 4, 6.0),
+    (1_000_000, 20, 3, 6.0),
+    (5_000, 2_000, 2, None),
+)
 """The same for ridge regression."""
-SPARSE = ((20_000, 20_000, 3, None), (20_000, 1_000_000, 1, 5.0))
-"""The same for lbfgs on sparse tables, all coefficients."""
+SPARSE: tuple[tuple[int, int, int, dict[Literal["all"] | int, float | None]], ...] = (
+    (20_000, 20_000, 3, {"all": None, 10: None}),
+    (20_000, 1_000_000, 1, {"all": 5.0}),
+)
+"""As for classifiers, on sparse tables; of the first one with ridge regression besides."""
 SPARSE_PER_ROW = 100
 SCALER_ROWS, SCALER_COLUMNS, SCALER_TARGET = 100_000, 50, 5.0
 LOSS_TARGET = 0.001
@@ -114,15 +123,26 @@ def _regressions() -> Iterator[Row]:
 
 
 def _sparse() -> Iterator[Row]:
-    for n_rows, n_columns, repeats, target in SPARSE:
+    for n_rows, n_columns, repeats, targets in SPARSE:
         X, labels, _ = make_power_law_sparse(n_rows, n_columns, SPARSE_PER_ROW, exponent=1.0, random_state=0)
         X, y = sp.csr_array(X), (labels > 0).astype(np.int64)
-        model = SparseClassifier(classes=(0, 1), n_nonzero="all", random_state=0)
-        yield {
-            "case": f"SparseClassifier, all of {n_columns:,} sparse columns, {n_rows:,} rows, against lbfgs",
-            "ratio": ratio_in_turn(partial(model.fit, X, y), partial(_lbfgs, X, y), repeats),
-            "target": target,
-        }
+        size = f"{n_columns:,} sparse columns, {n_rows:,} rows"
+        for n_nonzero, target in targets.items():
+            model = SparseClassifier(classes=(0, 1), n_nonzero=n_nonzero, random_state=0)
+            yield {
+                "case": f"SparseClassifier, {n_nonzero} of {size}, against lbfgs",
+                "ratio": ratio_in_turn(partial(model.fit, X, y), partial(_lbfgs, X, y), repeats),
+                "target": target,
+            }
+    n_rows, n_columns, repeats, _ = SPARSE[0]
+    X, labels, _ = make_power_law_sparse(n_rows, n_columns, SPARSE_PER_ROW, exponent=1.0, random_state=0)
+    X, numbers_of = sp.csr_array(X), np.where(labels > 0, 0.5, -0.5)
+    regression = SparseRegressor(y_bounds=NUMBER_BOUNDS, n_nonzero="all", random_state=0)
+    yield {
+        "case": f"SparseRegressor, all of {n_columns:,} sparse columns, {n_rows:,} rows, against Ridge",
+        "ratio": ratio_in_turn(partial(regression.fit, X, numbers_of), partial(Ridge().fit, X, numbers_of), repeats),
+        "target": None,
+    }
 
 
 def _scaler() -> Row:

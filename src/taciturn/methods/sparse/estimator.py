@@ -329,6 +329,11 @@ class SparseModel(InferringModel, PrivateLinearModel):
                 "method": "whitened",
                 "reason": f"{start.problem.n_records:,} records are many for its columns",
             }
+        elif isinstance(plan, SparsePlan) and plan.few_passes:
+            described |= {
+                "method": "few passes",
+                "reason": f"{plan.problem.n_records:,} records are many for its columns",
+            }
         elif isinstance(plan, InferencePlan):
             described["inference"] = "two halves of the records" if plan.split else "all records"
             given_rows = f"; {ALL_ROWS_GIVEN}" if facts.unit == "person" else ""
@@ -563,17 +568,19 @@ class SparseClassifier(PrivateClassifier, SparseModel):
     class, by private gradient descent whose clips open as the budget grows: ``coef_`` and ``intercept_`` converge to
     the maximum-likelihood coefficients on their columns, and without privacy they are these, where they exist.
 
-    Strategies follow from public facts. *Dense*: one descent on all columns. *Two-phase*: a selection phase on all, or
-    on columns that noisy correlations keep, chooses columns, and an estimation phase fits these alone. *One-shot*:
-    correlations choose. *Constant*: too few records for any column. In the end slope and constant are recalibrated from
+    Strategies follow from public facts. *Few passes*: with very many records per column, two classes, and nothing to
+    choose, six Newton steps; a descent follows if these show that labels are nearly certain. *Dense*: one descent on
+    all columns. *Two-phase*: a selection phase on all, or on columns that noisy correlations keep, chooses columns, and
+    an estimation phase fits these alone. *One-shot*: correlations choose. *Constant*: too few records for any column.
+    In the end slope and constant are recalibrated from
     a noisy histogram of margins and labels, or the slope of several classes from noisy derivatives of the loss, so that
     probabilities are calibrated. All classes share one budget.
 
     **Privacy.** (epsilon, delta)-DP under ``relation``. Released, each with its price on the certificate: the shares of
-    the classes, quantiles of row norms and margins, columns or correlations, column means, Gram matrices, noisy
-    gradients, a histogram of margins and labels, sums of residuals or of derivatives of the loss by the slope, and with
-    ``n_nonzero="auto"`` k itself. Weights add their sum, and ``person_weight="sum"`` a quantile of the numbers of rows
-    of persons. Sensitivities:
+    the classes, quantiles of row norms and margins, columns or correlations, column means, Gram and information
+    matrices, noisy gradients, a histogram of margins and labels, sums of residuals or of derivatives of the loss by the
+    slope, and with ``n_nonzero="auto"`` k itself. Weights add their sum, and ``person_weight="sum"`` a quantile of the
+    numbers of rows of persons. Sensitivities:
     ``data.sensitivity`` (``jointly_clipped_sum``, ``fixed_point_sum`` or ``derivative_sum``, ``gram_matrix``,
     ``cell_counts``, ``quantile_scores``, ``proposal_scores``, ``loss_differences``). Later releases depend on earlier
     ones; prices are squared Gaussian parameters and never add up to more than the budget's (``accounting.filter`` has

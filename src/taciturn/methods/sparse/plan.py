@@ -224,6 +224,22 @@ class _Tuning:
     share_of_few: float = 0.35
     share_of_many: float = 0.5
 
+    # ---- tall tables of two classes: shares of a Gram and an information matrix, records times mu per coefficient, how
+    # clear of noise the Gram matrix is on average, steps before and after the information matrix, and what the former
+    # cost of what is left; chosen beside the descent on simulated tables, covtype and kddcup99
+    tall_gram_share: float = 0.05
+    enough_for_tall: float = 1000.0
+    clear_of_tall: float = 30.0
+    first_steps: int = 3
+    last_steps: int = 2
+    first_steps_share: float = 0.2
+    # What the last steps reckon with besides the information, as a share of the largest curvature of labels.
+    more_curvature: float = 0.01
+    # The information of labels that are not nearly certain, over the largest there can be.
+    least_uncertain: float = 0.3
+    # How large log-odds usually are, for rows of the typical length.
+    usual_log_odds: float = 2.0
+
     # ---- phases: shares of the selection phase in what is left for both
     selection_share: float = 0.5
     dense_selection_share: float = 0.6
@@ -265,6 +281,7 @@ class SparsePlan:
     that features are of and that are chosen as a whole (None: each feature by itself). Records are ``weighted`` or
     ``exposed``: the sum of their weights stands for their number as soon as it is released, and means are those per
     exposure. ``counts_rows``: the weight of a person grows with the number of its rows, up to a released number.
+    ``few_passes``: records of two classes are so many per column that a few Newton steps fit them.
     """
 
     ordered: ClassVar[bool] = True
@@ -283,6 +300,7 @@ class SparsePlan:
     exposed: bool = False
     variables: tuple[int, ...] | None = None
     counts_rows: bool = False
+    few_passes: bool = False
 
     @property
     def counted(self) -> str:
@@ -361,13 +379,17 @@ def plan_sparse(
         k = min(_guess_n_nonzero(n_rows, n_features, mu), max(1, n_choices // 2))
     else:
         k = n_choices if n_nonzero is None or columns is not None else min(n_nonzero, n_choices)
+    strategy = _choose_strategy(method, n_rows, width, n_choices, k, mu, n_nonzero_known=not chooses)
+    # What weights add up to is not known before.
+    usual = method == "auto" and strategy.method == "dense" and not (chooses or weighted) and row_bound is None
+    two_classes = problem.loss.labelled and problem.n_outputs == 1
     return SparsePlan(
         budget=budget if math.isfinite(budget.epsilon) else Budget(math.inf, 0.0),
         problem=problem,
         row_bound=None if row_bound is None else min(row_bound, math.sqrt(n_features)),
         residual_clip=residual_clip,
         huber=huber,
-        strategy=_choose_strategy(method, n_rows, width, n_choices, k, mu, n_nonzero_known=not chooses),
+        strategy=strategy,
         chooses_n_nonzero=chooses,
         enough_records=math.ceil(_LEAST_INFORMATION / mu),
         columns=columns,
@@ -375,7 +397,16 @@ def plan_sparse(
         counts_rows=counts_rows,
         exposed=exposed,
         variables=variables,
+        few_passes=usual and two_classes and _is_tall(n_rows, width + problem.intercept, mu),
     )
+
+
+def _is_tall(n_rows: int, width: int, mu: float) -> bool:
+    """Whether noise is next to nothing: by records times mu per coefficient, and in a Gram matrix."""
+    if math.isinf(mu):
+        return False
+    noise = math.sqrt(2.0 * width) / (mu * math.sqrt(TUNING.tall_gram_share))
+    return n_rows * mu >= TUNING.enough_for_tall * width and n_rows >= TUNING.clear_of_tall * noise * width
 
 
 def _open_filter(budget: Budget, problem: Problem, distance: float = 0.0) -> PrivacyFilter:

@@ -41,7 +41,7 @@ BAD = {
     "a kind that is none": (TIMES.replace("survival", "surviving"), "target.kind"),
     "an event that is a feature": (TIMES + '[columns.died]\ntype = "boolean"\n', "target.event"),
     "a value for missing times": (TIMES + "[missing]\nmonths = 3\n", "missing"),
-    "a time of entry": (TIMES.replace("cuts =", "entry = \"start\"\ncuts ="), "target"),
+    "a time of entry": (TIMES.replace("cuts =", 'entry = "start"\ncuts ='), "target"),
     "weights of times": (TIMES + '[weight]\ncolumn = "w"\nupper = 2\n', "weight.column"),
     "an exposure of times": (TIMES + '[exposure]\ncolumn = "w"\nupper = 2\n', "exposure.column"),
     "an exposure of numbers": (MEASURED.replace('kind = "count"\n', ""), "exposure.column"),

@@ -117,6 +117,7 @@ COUNTS = (
 LABELS = '[target]\nname = "readmitted"\nclasses = ["no", "yes"]\n' + MEASURES + COLUMNS
 STUDIES = {
     "died": (TIMES, "hazard ratio", 0.02, 0.5, ("survey_weight", "person_years", "visits", "readmitted")),
+    "died, weighted": (TIMES + MEASURES, "hazard ratio", 0.02, 0.5, ("person_years", "visits", "readmitted")),
     "visits": (COUNTS, "rate ratio", 0.015, 0.5, ("months", "died", "readmitted")),
     "readmitted": (LABELS, "odds ratio", 0.02, 0.7, ("months", "died", "visits", "person_years")),
 }
@@ -150,16 +151,17 @@ def stated(name):
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_study_goes_from_init_to_a_signed_report(name, tmp_path):
     _, ratio, per_year, of_smokers, _ = STUDIES[name]
+    target, _, weighted = name.partition(", ")
     write_hospital(tmp_path / "t.csv")
-    assert run("init", "t.csv", "--target", name, cwd=tmp_path).code == 0
+    assert run("init", "t.csv", "--target", target, cwd=tmp_path).code == 0
     template = (tmp_path / "bounds.toml").read_text(encoding="utf-8")
-    assert ('# kind = "survival"\n# time = "months"\n# event = "died"' in template) == (name == "died")
+    assert ('# kind = "survival"\n# time = "months"\n# event = "died"' in template) == (target == "died")
     assert "[weight]" in template
     assert "[exposure]" in template
     (tmp_path / "bounds.toml").write_text(stated(name), encoding="utf-8")
     key = write_key(tmp_path / "owner.pem")
     fitting = ("fit", "t.csv", "--bounds", "bounds.toml", "--epsilon", 5, "--inference", "--seed", 1)
-    fitting += () if name == "died" else ("--columns", "age,smoker,ward")
+    fitting += () if target == "died" else ("--columns", "age,smoker,ward")
     done = run(*fitting, "--sign", key, cwd=tmp_path)
     assert done.code == 0, done
     assert f"{ratio} per unit" in done.out
@@ -179,6 +181,7 @@ def test_a_study_goes_from_init_to_a_signed_report(name, tmp_path):
         assert "raked" in page
         assert "Weights: survey_weight, at most 4" in page
         assert stored["parameters"]["weight_bound"] == 4.0
+    if target != "died":
         return
     assert "Survival and hazards" in page
     header = (tmp_path / "p.csv").read_text(encoding="utf-8").split("\n", 1)[0]
@@ -186,9 +189,13 @@ def test_a_study_goes_from_init_to_a_signed_report(name, tmp_path):
     curves = np.loadtxt(tmp_path / "p.csv", delimiter=",", skiprows=1, usecols=(1, 2, 3, 4))
     hazards = model["model"]
     assert hazards.predict_survival_function(np.zeros((1, 5))).shape == (1, 4)
-    # Predictions average to the curve of all records, whose band covers them.
+    # Predictions average to the curve of all records, as they count, whose band covers them.
     band = hazards.survival_curve_
-    assert np.all((band.lower - 0.01 < curves.mean(axis=0)) & (curves.mean(axis=0) < band.upper + 0.01))
+    table = np.genfromtxt(tmp_path / "t.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
+    means, plain = np.average(curves, axis=0, weights=table["survey_weight"]), curves.mean(axis=0)
+    means, other = (means, plain) if weighted else (plain, means)
+    assert np.all((band.lower - 0.01 < means) & (means < band.upper + 0.01))
+    assert np.any((band.lower - 0.01 > other) | (other > band.upper + 0.01))
 
 
 def write_public(folder):

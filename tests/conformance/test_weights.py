@@ -227,6 +227,10 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_spent():
     table_of_its_own = streamed(X, y, given, None, [0, N], 1 << 30)["X"]
     with pytest.raises(DataError, match="sample_weight: expected None"):
         model_of("counts").fit(table_of_its_own, sample_weight=given["sample_weight"])
+    # Nobody has exposures without a log link, and they are not passed over in silence.
+    for name in ("times", "labels"):
+        with pytest.raises(DataError, match="a table without exposures for .* use SparseRegressor, or"):
+            model_of(name).fit(table_of_its_own)
 
 
 def test_scikit_learn_routes_them_to_the_model():

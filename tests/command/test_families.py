@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -258,6 +259,22 @@ def test_a_model_of_hazards_is_read_back_and_a_changed_one_refused(times):
         done = run("show", "bad.json", cwd=times)
         assert done.code == 1, change
         one_sentence(done)
+
+
+def test_counts_below_zero_and_weights_beyond_their_bound_are_trimmed(tmp_path):
+    write_hospital(tmp_path / "t.csv", 400)
+    (tmp_path / "bounds.toml").write_text(stated("visits"), encoding="utf-8")
+    lines = (tmp_path / "t.csv").read_text(encoding="utf-8").splitlines()
+    names, found = lines[0].split(","), []
+    for visits, weight in (("0", "4"), ("-3", "7919"), ("1", "4"), ("0", "2")):
+        cells = dict(zip(names, lines[1].split(","), strict=True)) | {"visits": visits, "survey_weight": weight}
+        (tmp_path / "t.csv").write_text("\n".join((lines[0], ",".join(cells.values()), *lines[2:])), encoding="utf-8")
+        done = run("fit", "t.csv", "--bounds", "bounds.toml", "--epsilon", 8, "--seed", 1, "-o", "model", cwd=tmp_path)
+        assert done.code == 0, done
+        found.append(json.loads((tmp_path / "model" / "model.json").read_text(encoding="utf-8"))["coefficients"])
+        shutil.rmtree(tmp_path / "model")
+    assert found[0] == found[1]
+    assert found[2] != found[0] != found[3]
 
 
 def test_weights_of_another_method_are_refused(tmp_path):

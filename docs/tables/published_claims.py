@@ -54,7 +54,11 @@ ROWS = (
     ("`TwoStageSelector`, k = 5", TwoStageSelector(n_features_to_select=5, random_state=0), 20),
     ("`TwoStage`, squared, k = 5", TwoStage(n_nonzero=5, loss="squared", **SETTINGS), 20),
     ("`DPIGHT`, logistic, Theorem 5.2", DPIGHT(**DESCENT), 4),
-    ("`DPIGHT`, logistic, Corollary 5.8, δ = 0.01", DPIGHT(epsilon=2.0, variant="corollary-5.8", **(DESCENT | {"delta": 0.01})), 4),
+    (
+        "`DPIGHT`, logistic, Corollary 5.8, δ = 0.01",
+        DPIGHT(epsilon=2.0, variant="corollary-5.8", **(DESCENT | {"delta": 0.01})),
+        4,
+    ),
     (
         "`DPIGHT`, squared, Corollary 5.6",
         DPIGHT(variant="corollary-5.6", oracle=(1.0, 1.0, 1.0), loss="squared", **SETTINGS),

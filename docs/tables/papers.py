@@ -99,28 +99,27 @@ def row(found: Iterable[str]) -> str:
 
 
 def section(paper: Paper, lines: Sequence[tuple[Claim, Finding]]) -> str:
-    """The claims of a paper that do not hold as printed, and the names of those that do; experiments stand apart."""
+    """The claims of a paper that are false or unproved, and the names of those that hold; experiments stand apart."""
     claims = [line for line in labelled(paper, lines) if line[1].kind != EXPERIMENT]
-    table = [row(cells(*line)) for line in claims if line[1].status != HOLDS]
-    held = [f"**{label}** {claim.where}" for label, claim, _ in claims if claim.status == HOLDS]
-    sentence = textwrap.fill(f"As printed hold: {'; '.join(held)}.", 120, break_on_hyphens=False)
-    return "\n".join((*HEADER, *table, *(("", sentence) if held else ())))
+    table = [row(cells(*line)) for line in claims if line[1].status not in (HOLDS, AMENDED)]
+    sentences = (
+        named("As printed hold", claims, HOLDS),
+        named("With another constant or proof hold", claims, AMENDED),
+    )
+    return "\n".join((*HEADER, *table, *(line for sentence in sentences if sentence for line in ("", sentence))))
 
 
-# What a measured effect says where it says nothing of its own.
-NO_EFFECT = re.compile(r"None\.|See .*|As above\.|The same reproduction .*")
+def named(words: str, lines: Iterable[Line], status: str) -> str:
+    """A sentence with the names of the claims of one status, empty if there is none."""
+    names = [f"**{label}** {claim.where}" for label, claim, _ in lines if claim.status == status]
+    return textwrap.fill(f"{words}: {'; '.join(names)}.", 120, break_on_hyphens=False) if names else ""
 
 
 def experiments(found: dict[Paper, list[tuple[Claim, Finding]]]) -> str:
-    """What was reproduced of every table and figure."""
-    lines = [line for paper, claims in found.items() for line in labelled(paper, claims)]
-    rows = []
-    for label, claim, finding in lines:
-        if claim.kind == EXPERIMENT:
-            *first, evidence = cells(label, claim, finding)
-            effect = "" if NO_EFFECT.fullmatch(claim.effect) else f" {claim.effect.format_map(finding.numbers)}"
-            rows.append(row((*first, evidence + effect)))
-    return "\n".join(("| where | what is printed | result | evidence |", HEADER[1], *rows))
+    """The tables and figures by what came of them."""
+    lines = [line for paper, claims in found.items() for line in labelled(paper, claims) if line[1].kind == EXPERIMENT]
+    sentences = (named(outcome.capitalize(), lines, outcome) for outcome in OUTCOMES)
+    return "\n\n".join(sentence for sentence in sentences if sentence)
 
 
 def every_claim(found: dict[Paper, list[tuple[Claim, Finding]]]) -> str:

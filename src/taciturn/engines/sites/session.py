@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from taciturn._version import __version__
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
 from taciturn.core.guard import guarded
-from taciturn.core.validation import BoolArray, IntArray
+from taciturn.core.validation import BoolArray, IntArray, NumberArray
 from taciturn.data.design import Design
 from taciturn.data.persons import KeyForms, PersonKeys, PersonRows
 from taciturn.data.records import Measures
@@ -255,7 +255,8 @@ class Site:
     def _block_without_rows(self, builder: BlockBuilder) -> Block:
         shape = 0, self._table.n_features
         design = Design(sp.csr_array(shape) if self._table.is_sparse else np.zeros(shape), builder.x_bound)
-        target = np.zeros(0, dtype=np.int64 if isinstance(builder.target, LabelMap) else np.float64)
+        labelled = isinstance(builder.target, LabelMap)
+        target: NumberArray = np.zeros(0, dtype=np.int64) if labelled else np.zeros(0)
         persons = None if self._persons is None else PersonRows(np.zeros(0, dtype=np.int64))
         return Block(design if builder.own_units else design.compacted(), target, persons)
 

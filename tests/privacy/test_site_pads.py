@@ -10,11 +10,15 @@ from scipy import stats
 from sites_of_arrays import NAMES, keys_of, open_locally, plan_of, sites_of, tables_of
 from taciturn.core.errors import DataError
 from taciturn.core.validation import ONE
-from taciturn.data.target import NumberMap
+from taciturn.data.target import LabelMap, NumberMap
 from taciturn.engines import BlockBuilder
 from taciturn.engines.sites import messages
 from taciturn.engines.sites.pads import SessionKey, SitePads
 from taciturn.engines.sites.session import Site, TaskList
+from taciturn.losses import SquaredLoss
+from taciturn.methods.clipped_records import Clipping
+from taciturn.methods.scores.run import OutcomeCounts
+from taciturn.methods.sums import ClippedRowSum
 
 N_ROWS, EDGES = 90, (0, 20, 50, 90)
 rng = np.random.default_rng(3)
@@ -271,3 +275,61 @@ def test_session_keys_that_differ_between_sites_do_not_cancel():
     request = messages.write({"kind": "open", "number": 1, "source": 1, "builder": BUILDER})
     total = sum(answer(site, request)["sum"] for site in sites.values())
     assert int(total[-1]) != 3
+
+
+# One record more or less makes a sum leave 64 bits, or one label a table longer than the request says.
+MANY = 1150
+COUNTED = ClippedRowSum(Clipping(None, 1, SquaredLoss(), 1, 1 << 33, 0, 1, 1.0), -(-(2**47) // MANY))
+OUTCOMES = OutcomeCounts(1)
+
+
+def answers_of_two(task, *, fails, kinds=None):
+    """What the coordinator and the first of two sites say to a task that fails there for its rows, or does not."""
+    features, labels = np.zeros((4 * MANY, 1)), np.zeros(4 * MANY, dtype=np.int64)
+    if task is COUNTED:
+        # The tables have two partitions each.
+        features[[*([] if fails else [0]), MANY, 2 * MANY, 3 * MANY]] = np.nan
+    else:
+        labels[0] = int(fails)
+    plan = plan_of([2 * MANY, 2 * MANY], invalid="null")
+    tables = tables_of(features, labels, edges=(0, 2 * MANY, 4 * MANY))
+    tasks = TaskList((ClippedRowSum, OutcomeCounts), (Clipping, SquaredLoss))
+    table = open_locally(plan, sites_of(plan, tables, tasks=tasks, kinds=kinds))
+    builder = BlockBuilder(1.0, "null", LabelMap(np.array([0, 1])), numeric=False, own_units=True)
+    source, said = table.session.open(builder), ""
+    try:
+        table.session.total(source, task)
+    except DataError as error:
+        said = str(error)
+    return said, messages.Vocabulary(()).read(wires(table)["north"].answers[-1])
+
+
+@pytest.mark.parametrize("task", [COUNTED, OUTCOMES], ids=["number of records", "labels"])
+def test_no_answer_tells_at_which_site_a_sum_fails_for_its_rows(task):
+    (fine, first), (failed, second) = (answers_of_two(task, fails=fails) for fails in (False, True))
+    assert fine == ""
+    assert "masks cancel" in failed
+    assert not any(name in failed for name in NAMES)
+    assert first.keys() == second.keys() == {"sum", "shape"}
+    assert first["shape"] == second["shape"]
+    assert first["sum"].size == second["sum"].size
+    # Random words, in which nothing is of the rest: those of the same failure are others.
+    assert (answers_of_two(task, fails=True)[1]["sum"] != second["sum"]).all()
+
+
+class TellsOfRows(Site):
+    def _sum(self, source, task):
+        return source.total(task)
+
+
+@pytest.mark.parametrize("task", [COUNTED, OUTCOMES], ids=["number of records", "labels"])
+def test_a_site_that_says_what_fails_is_rejected(task):
+    said, answered = answers_of_two(task, fails=True, kinds={"north": TellsOfRows})
+    assert "masks cancel" not in said or answered["shape"] != answers_of_two(task, fails=False)[1]["shape"]
+
+
+def test_what_fails_without_rows_is_refused_in_words():
+    """A request that no rows could answer is told as such, so that whoever asks finds the mistake."""
+    _, source = opened()
+    with pytest.raises(DataError, match="site 'north': .*that fails there"):
+        source.total(ColumnSum(np.zeros(0)))

@@ -14,6 +14,7 @@ from taciturn.engines import ArraySource
 from taciturn.methods.inference.algebra import NormalDesign, Span
 from taciturn.methods.inference.plan import InferencePlan
 from taciturn.methods.releases import Releases
+from taciturn.methods.sparse.plan import _FURTHER_VALUES, _MOST_VALUES
 from taciturn.methods.sums import GramMatrix
 
 
@@ -217,6 +218,20 @@ def test_public_facts_choose_few_passes():
         {"classes": (0, 1, 2)}, {"n_nonzero": 2},
     ):  # fmt: skip
         assert not is_few(**{"n": 150_000, "p": 5, "epsilon": 1.0} | other)
+
+
+def test_wide_tables_are_left_to_a_descent():
+    """Two Gram matrices of so many columns would draw more noise than the plan announced, in the middle of a fit."""
+    model = SparseClassifier(epsilon=10.0, **LABELLED)
+    for p, is_few in ((1_000, True), (1_499, True), (1_500, False), (2_200, False)):
+        facts = replace(model._public_facts(np.zeros((2, p)), np.arange(2)), n_records=12_000_000)
+        plan = model.unadvised_plan(facts)
+        assert plan.few_passes is is_few
+        n_matrices, n_gradients, width = 2, 6, p + 1
+        drawn = n_matrices * width * (width + 1) // 2 + n_gradients * width
+        assert not is_few or drawn < _MOST_VALUES * width + _FURTHER_VALUES
+    # Without the limit the plan of the last one would have announced too few.
+    assert drawn > _MOST_VALUES * width + _FURTHER_VALUES
 
 
 def test_weights_may_leave_little_of_a_tall_table():

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from typing import Any, Protocol, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from taciturn._version import __version__
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
 from taciturn.core.guard import guarded
-from taciturn.core.validation import BoolArray, IntArray
-from taciturn.data.persons import KeyForms, PersonKeys
+from taciturn.core.validation import BoolArray, IntArray, NumberArray
+from taciturn.data.design import Design
+from taciturn.data.persons import KeyForms, PersonKeys, PersonRows
 from taciturn.data.records import Measures
 from taciturn.data.target import LabelMap, NumberMap, numeric_target, positive_target, target_signs
 from taciturn.engines.interface import (
+    Block,
     BlockBuilder,
     OpenTable,
     PartitionFacts,
@@ -74,13 +79,22 @@ class _Nobody:
     """Learns the names of the columns in the place of an estimator."""
 
 
+class _FailedSumError(Exception):
+    """A sum that fails for the rows of this site, and not for the request alone; it has a shape all the same."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.shape = shape
+
+
 class Site:
     """One site, which has a table and answers messages.
 
     **Privacy.** Sums leave a site under pads that the other sites hold (:mod:`~taciturn.engines.sites.pads`): without
     these they are uniformly random, whatever the table holds. A refusal leaves in words that quote no record. Requests
     are checked against the plan and its public numbers; none is refused for a number of records, of labels or of values
-    that the site has counted.
+    that the site has counted. In the place of a sum that fails for its rows random words leave it, as many as it has
+    without rows: masks do not cancel then, and nobody learns at which site it failed, or the total of the others.
 
     Parameters
     ----------
@@ -141,6 +155,7 @@ class Site:
         self._pads: SitePads | None = None
         self._last, self._whole = 0, -1
         self._sources: dict[int, Source] = {}
+        self._no_rows: Block | None = None
 
     def hello(self) -> bytes:
         """Begin a session: its first message has a new public key, and what is public about the columns."""
@@ -168,6 +183,9 @@ class Site:
             # What is logged or warned of on the way could quote records.
             sums = guarded(self._perform, silent=True)(request)
             return messages.write({"sum": self._masked(sums, number, message), "shape": sums.shape})
+        except _FailedSumError as failed:
+            words = np.frombuffer(secrets.token_bytes(8 * _n_words(failed.shape)), dtype=np.uint64)
+            return messages.write({"sum": words, "shape": failed.shape})
         except TaciturnError as error:
             return messages.write({"refusal": str(error)})
         except Exception:
@@ -208,11 +226,20 @@ class Site:
             task = request["task"]
             if not isinstance(task, self._tasks.tasks) or not admissible(task, self._table.n_features):
                 raise DataError(_FOREIGN)
-            found: IntArray = self._sources[source].total(task)  # type: ignore[arg-type]
-            return found
+            return self._sum(self._sources[source], task)  # type: ignore[arg-type]
         else:
             raise DataError(_FOREIGN)
         return np.zeros(1, dtype=np.int64)
+
+    def _sum(self, source: Source, task: Task) -> IntArray:
+        """The sum over a source. What fails without rows fails for the request; all else could tell of rows."""
+        assert self._no_rows is not None
+        shape, found = task(self._no_rows).shape, None
+        with suppress(Exception):
+            found = source.total(task)
+        if found is None or found.shape != shape:
+            raise _FailedSumError(shape)
+        return found
 
     def _open(self, source: object, builder: object) -> None:
         """Read the table as a fit asks for it; what was opened before is let go."""
@@ -223,6 +250,15 @@ class Site:
         n_records = self._facts.rows if keys is None else keys.n_persons
         opened = self._table.read(_Nobody(), builder, n_records, None if keys is None else lambda: keys)
         self._sources, self._whole = {source: opened}, source
+        self._no_rows = self._block_without_rows(builder)
+
+    def _block_without_rows(self, builder: BlockBuilder) -> Block:
+        shape = 0, self._table.n_features
+        design = Design(sp.csr_array(shape) if self._table.is_sparse else np.zeros(shape), builder.x_bound)
+        labelled = isinstance(builder.target, LabelMap)
+        target: NumberArray = np.zeros(0, dtype=np.int64) if labelled else np.zeros(0)
+        persons = None if self._persons is None else PersonRows(np.zeros(0, dtype=np.int64))
+        return Block(design if builder.own_units else design.compacted(), target, persons)
 
     def _agrees(self, builder: BlockBuilder) -> bool:
         """Whether rows are read by the bounds that the table states, which the plan names."""
@@ -429,7 +465,7 @@ class Session:
         """The session ends: a site, or what is between, does not do what was agreed."""
         self._over = (
             f"sites: expected {expected}, got {found}; check that all sites run this version of taciturn with this "
-            "plan. What was reserved in an account counts as spent."
+            "plan, and can read their tables. What was reserved in an account counts as spent."
         )
         return DataError(self._over)
 

@@ -402,8 +402,8 @@ def plan_sparse(
 
 
 def _is_tall(n_rows: int, width: int, mu: float) -> bool:
-    """Whether noise is next to nothing: by records times mu per coefficient, and in a Gram matrix."""
-    if math.isinf(mu):
+    """Whether noise is next to nothing, by records times mu per coefficient and in a Gram matrix that is not wide."""
+    if math.isinf(mu) or width > TUNING.most_width:
         return False
     noise = math.sqrt(2.0 * width) / (mu * math.sqrt(TUNING.tall_gram_share))
     return n_rows * mu >= TUNING.enough_for_tall * width and n_rows >= TUNING.clear_of_tall * noise * width

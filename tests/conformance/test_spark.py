@@ -55,8 +55,11 @@ SETTINGS = {
 }
 
 
-@contextmanager
 def session_on(master, **settings):
+    """The session on a master, which is started unless it is there: a process has one, and would be given another."""
+    live = SparkSession.getActiveSession()
+    if live is not None and live.sparkContext.master != master:
+        live.stop()
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["OMP_NUM_THREADS"] = "1"
     # Workers of this machine inherit it.
@@ -66,10 +69,7 @@ def session_on(master, **settings):
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
-    try:
-        yield session
-    finally:
-        session.stop()
+    return session
 
 
 @pytest.fixture(autouse=True)
@@ -79,10 +79,17 @@ def _few_steps(monkeypatch):
     monkeypatch.setattr("taciturn.methods.sparse.run.step_rule", lambda time, _: step_rule(time, math.inf))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
+def _stopped():
+    yield
+    live = SparkSession.getActiveSession()
+    if live is not None:
+        live.stop()
+
+
+@pytest.fixture
 def spark():
-    with session_on("local[2]") as session:
-        yield session
+    return session_on("local[2]")
 
 
 def framed(X, y, persons=None, *, edges=(0, 70, 70, 150, N_ROWS)):
@@ -342,6 +349,14 @@ def free_port():
         return taken.getsockname()[1]
 
 
+def await_listener(port):
+    for _ in range(600):
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.2)
+    raise TimeoutError("nobody listens")
+
+
 def children(pid):
     found = [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     return [*found, *(below for child in found for below in children(child))]
@@ -366,6 +381,8 @@ def cluster(folder):
     url = f"spark://127.0.0.1:{port}"
     processes = [start("master.Master", "--port", str(port), "--webui-port", str(free_port()))]
     try:
+        # Whoever asks a master that takes longer to start than a minute gives up.
+        await_listener(port)
         for _ in range(2):
             more = ["--cores", "1", "--memory", "1g", "--webui-port", str(free_port())]
             processes.append(start("worker.Worker", *more, url))

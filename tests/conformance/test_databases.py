@@ -18,10 +18,12 @@ from taciturn import (
     CorrelationSelector,
     DataError,
     HardThresholdClassifier,
+    HardThresholdRegressor,
     ParameterError,
     PrivateScaler,
     SparseClassifier,
     SparseRegressor,
+    SparseSurvival,
     open_table,
     private_score,
 )
@@ -49,6 +51,12 @@ COLUMNS = {
 OTHERS = {name: Column("ignore") for name in ("visit", "person", "seen", "note")}
 LABELS = TableBounds(Target("ill", classes=("no", "yes")), COLUMNS | OTHERS | {"pain": Column("ignore")})
 NUMBERS = TableBounds(Target("pain", 0, 10), COLUMNS | OTHERS | {"ill": Column("ignore")})
+TIMES = TableBounds(
+    Target("height", kind="survival", event="smoker", cuts=(165.0, 180.0)),
+    {name: COLUMNS[name] for name in ("age", "dose", "region")}
+    | OTHERS
+    | {"ill": Column("boolean"), "pain": Column("number", 0, 10)},
+)
 NULL = {"age": Fill(30), "height": Fill(indicator=True)}
 ON_DISK = {*file_assumptions("raise", None, sparse=True), *file_assumptions("null", None, sparse=True), _UNIQUE_KEY}
 SETTINGS = {"epsilon": 8.0, "random_state": 3, "n_nonzero": 2, "x_bound": 1.0}
@@ -176,7 +184,7 @@ def state(model):
     """What a fit leaves behind, to the bit, without what is assumed of a table on disk beyond its records."""
     kept = tuple(text for text in model.certificate_.assumptions if text not in ON_DISK)
     certificate = json.loads(replace(model.certificate_, assumptions=kept).to_json())
-    names = ("coef_", "intercept_", "support_", "covariance_", "standard_errors_", "scores_")
+    names = ("coef_", "intercept_", "support_", "coef_std_error_", "baseline_hazard_", "scores_")
     return certificate, {name: np.asarray(vars(model)[name]).tobytes() for name in names if name in vars(model)}
 
 
@@ -195,6 +203,13 @@ CASES = {
     "null records": (lambda: classifier(invalid="null"), replace(LABELS, missing=NULL), "holes"),
     "dense": (lambda: regressor(n_nonzero="all"), NUMBERS, "visits"),
     "hard threshold": (lambda: HardThresholdClassifier(**SETTINGS, classes=("no", "yes")), LABELS, "visits"),
+    "hard threshold of numbers": (
+        lambda: HardThresholdRegressor(**SETTINGS, mechanism="peeling", y_bounds=(0.0, 10.0)), NUMBERS, "visits",
+    ),
+    "hazards": (
+        lambda: SparseSurvival(epsilon=20.0, random_state=3, x_bound=1.0, cuts=(165.0, 180.0), inference=True),
+        TIMES, "visits",
+    ),
     "correlations": (
         lambda: CorrelationSelector(
             epsilon=8.0, random_state=3, n_features_to_select=2, x_bound=1.0, classes=("no", "yes")

@@ -21,12 +21,14 @@ from taciturn import (
     PrivateScaler,
     SparseClassifier,
     SparseRegressor,
+    SparseSurvival,
 )
 from taciturn.core.errors import DataError
 from taciturn.core.rng import draws_noticed
 from taciturn.engines import ArraySource, DaskSource, PartitionedSource, PartitionedTable, StreamedSource, answer_of
 from taciturn.engines.dask import connect
 from taciturn.engines.interface import ONE_PARTITION
+from taciturn.methods.survival.curve import SurvivalCurve
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -52,12 +54,15 @@ def table(kind, n_features=N_FEATURES, *, holes=False):
         y = np.where(signal_ > 0.2, "well", "ill")
     if kind == "counts":
         y = np.floor(3.0 * np.exp(0.5 * signal_))
+    if kind == "times":
+        died, left = rng.exponential(np.exp(-signal_)), rng.uniform(0.2, 3.0, N_ROWS)
+        y = np.where(died <= left, died, -left)
     if kind == "three":
         y = np.array(["a", "b", "c"])[np.digitize(signal_, np.quantile(signal_, [0.3, 0.6]))]
     if holes:
         # A column that no other cell of the row's needs, and a target.
         X[[5, 77, 200], [6, 0, 7]] = np.nan
-        y[[6, 131]] = "?" if kind not in ("numbers", "counts") else np.inf
+        y[[6, 131]] = "?" if y.dtype.kind == "U" else np.inf
     return X, y
 
 
@@ -98,6 +103,10 @@ CASES = {
     "hard threshold, peeling": (HardThresholdClassifier, "labels", {"mechanism": "peeling", "n_nonzero": 3}),
     "hard threshold, pursuit": (HardThresholdRegressor, "numbers", {"mechanism": "pursuit", "n_nonzero": 2}),
     "hard threshold, three classes": (HardThresholdClassifier, "three", {"n_nonzero": 3, "relation": "replace-one"}),
+    "hazards": (SparseSurvival, "times", {"cuts": (0.3, 1.0, 2.0), "epsilon": 20.0}),
+    "hazards, inference, null records": (
+        SparseSurvival, "times", {"cuts": (0.5, 1.5), "columns": [1, 3], "inference": True, "epsilon": 20.0, **NULL}
+    ),
     "correlations": (CorrelationSelector, "numbers", {}),
     "correlations with labels, null records": (CorrelationSelector, "labels", {**LABELS, **NULL}),
     "signs": (CorrelationSelector, "numbers", {"score_func": "sign"}),
@@ -154,7 +163,8 @@ def state(model):
 
 
 def _bits(value):
-    value = np.asarray(value)
+    # All that a curve says follows from its counts and from public facts.
+    value = np.asarray(value.counts if isinstance(value, SurvivalCurve) else value)
     # Labels of a data frame are objects.
     return (value.shape, value.tolist()) if value.dtype.kind in "OU" else (value.shape, value.dtype, value.tobytes())
 

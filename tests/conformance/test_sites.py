@@ -46,8 +46,8 @@ EDGES = (0, 50, 130, N_ROWS)
 # Rows of a person are at one site; keys of a site come before those of the next, as slots do.
 PERSONS = np.array([f"{np.searchsorted(EDGES, row, 'right')}-{(37 * (row // 3)) % 79}" for row in range(N_ROWS)])
 COUNTS = [np.unique(PERSONS[start:stop]).size for start, stop in pairwise(EDGES)]
-# Private numbers of rows are refused; see below.
-REFUSED = {"inference, add-remove", "quadrants"}
+# Private numbers of rows are refused, and so is a method that no plan may list; see below.
+REFUSED = {"inference, add-remove", "quadrants", "hazards", "hazards, inference, null records"}
 LABELS = {"labels": ("ill", "well"), "three": ("a", "b", "c")}
 WITH_PERSONS = (
     "inference", "sums of rows", "inference, sums of rows", "two-phase, three classes, null records",

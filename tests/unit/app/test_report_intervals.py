@@ -285,6 +285,20 @@ def test_an_interval_much_wider_than_others_is_cut_with_arrows(odds):
     assert ("(-1000 to 1000)" if not odds else "(0 to 4.6e+299)") in list(rows)[-1]
 
 
+def test_an_interval_a_little_wider_than_others_is_drawn_whole(monkeypatch):
+    *narrow, wide = estimates(lower=-0.5, upper=2.6)
+    tallest = max(estimate.value for estimate in narrow) + 3.0 * 0.5
+    assert tallest < wide.upper
+    assert find_reach([*narrow, wide])[1] == wide.upper
+    drawing = forest_chart([*narrow, wide], "x")
+    assert "cut" not in drawing.body
+    # The names have room beside their numbers in a narrow window, too.
+    named = forest_chart([Estimate("conditions (per 10)", 0.573, 0.499, 0.648, 0.06)], "x", ratio="odds ratio").narrow
+    assert ">conditions (per 10)</text>" in named.body
+    monkeypatch.setattr("taciturn.charts._LEAST_CUT", 1.0)
+    assert "cut" in forest_chart([*narrow, wide], "x").body
+
+
 @pytest.mark.parametrize("reach", [(-0.05, 0.02), (-0.3, 0.1), (0.0, 1.4), (-3.0, 1.0), (-8.0, 9.0), (-500.0, 3.0)])
 def test_axes_of_odds_ratios_have_a_few_round_numbers_with_one(reach):
     ends_of_axis = [Estimate("a", end, end - 1e-9 * (end > 0), end + 1e-9 * (end < 0), 0.0) for end in reach]

@@ -8,7 +8,7 @@ import statistics
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any
 
 from taciturn.core.errors import visible
@@ -195,13 +195,15 @@ def format_odds_estimate(coefficient: float, lower: float, upper: float, unit: f
 def round_safely(value: float, *, up: bool, digits: int = _DIGITS) -> str:
     """Round a bound to a few digits: upper bounds up, lower bounds down.
 
+    Rounded is the shortest decimal number that is read as the value, so that 0.1 stays 0.1.
+
     Examples
     --------
-    >>> round_safely(2.71801, up=True), round_safely(2.71899, up=False)
-    ('2.719', '2.718')
+    >>> round_safely(2.71801, up=True), round_safely(2.71899, up=False), round_safely(0.1, up=True)
+    ('2.719', '2.718', '0.1')
     """
     context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR)
-    return f"{context.create_decimal(Decimal(value)).normalize():,f}"
+    return f"{context.create_decimal(repr(float(value))).normalize():,f}"
 
 
 def format_percent(share: float, *, up: bool) -> str:

@@ -226,7 +226,8 @@ def format_fact(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.10g}"
     if isinstance(value, list | tuple):
-        listed = ", ".join(map(format_fact, value[:_MOST_LISTED]))
+        # Truth values in a list are labels of classes, which stand as they are wherever results are shown.
+        listed = ", ".join(str(each) if isinstance(each, bool) else format_fact(each) for each in value[:_MOST_LISTED])
         return listed if len(value) <= _MOST_LISTED else f"{listed} and {len(value) - _MOST_LISTED:,} more"
     return str(value)
 

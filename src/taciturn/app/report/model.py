@@ -79,6 +79,7 @@ def model_report(model: Model, score: ScoreFile | None = None, plan: PlanFile | 
     names_used = {name.removesuffix(f" {MARK}") for output in outputs for name in output["names"]}
     family = family_of(model.estimator)
     names = {"records": "persons"} if certificate.unit == "person" else {}
+    signed = _together(certificate, None if scored is None else scored.certificate) or certificate
     return render(
         "model.html.j2",
         f"Model of \u201c{bounds.target.name}\u201d ({_TASKS[model.task]})",
@@ -119,7 +120,8 @@ def model_report(model: Model, score: ScoreFile | None = None, plan: PlanFile | 
         sheet_releases=[*certificate.events, *(() if scored is None else scored.certificate.events)],
         assumed=dict.fromkeys((*certificate.assumptions, *(() if scored is None else scored.certificate.assumptions))),
         budget=_budget(certificate, None if scored is None else scored.certificate),
-        signed_attacks=_attacks(_together(certificate, None if scored is None else scored.certificate) or certificate),
+        signed=signed,
+        signed_attacks=_attacks(signed),
     )
 
 

@@ -8,7 +8,7 @@ import statistics
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any
 
 from taciturn.core.errors import visible
@@ -195,13 +195,15 @@ def format_odds_estimate(coefficient: float, lower: float, upper: float, unit: f
 def round_safely(value: float, *, up: bool, digits: int = _DIGITS) -> str:
     """Round a bound to a few digits: upper bounds up, lower bounds down.
 
+    Rounded is the shortest decimal number that is read as the value, so that 0.1 stays 0.1.
+
     Examples
     --------
-    >>> round_safely(2.71801, up=True), round_safely(2.71899, up=False)
-    ('2.719', '2.718')
+    >>> round_safely(2.71801, up=True), round_safely(2.71899, up=False), round_safely(0.1, up=True)
+    ('2.719', '2.718', '0.1')
     """
     context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR)
-    return f"{context.create_decimal(Decimal(value)).normalize():,f}"
+    return f"{context.create_decimal(repr(float(value))).normalize():,f}"
 
 
 def format_percent(share: float, *, up: bool) -> str:
@@ -224,7 +226,8 @@ def format_fact(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.10g}"
     if isinstance(value, list | tuple):
-        listed = ", ".join(map(format_fact, value[:_MOST_LISTED]))
+        # Truth values in a list are labels of classes, which stand as they are wherever results are shown.
+        listed = ", ".join(str(each) if isinstance(each, bool) else format_fact(each) for each in value[:_MOST_LISTED])
         return listed if len(value) <= _MOST_LISTED else f"{listed} and {len(value) - _MOST_LISTED:,} more"
     return str(value)
 
@@ -241,7 +244,8 @@ def flatten_facts(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[
 # --- Inline SVG images, and where the rows of a chart have their names, marks and numbers.
 
 _FONT, _SMALL, _GAP = 13.0, 12.0, 10.0
-_NARROWEST = 0.64
+# Widths of letters in wide sans-serif fonts (DejaVu Sans, Verdana), in sizes of the font.
+_SLIM, _NARROWEST = frozenset(" .,:;'|!()[]/-fijlrt"), 0.46
 _BASELINE = 4.5
 # Between two labels of an axis.
 _BETWEEN = 4.0
@@ -342,7 +346,9 @@ def text_width(text: str, font: float = _FONT) -> float:
     def width(letter: str) -> float:
         if unicodedata.east_asian_width(letter) in "WF":
             return 1.05
-        return 1.0 if letter in "mwMW@%" else 0.79 if letter.isupper() else _NARROWEST
+        if letter in _SLIM:
+            return _NARROWEST
+        return 1.0 if letter in "mwMW@%" else 0.84 if letter in "=+<>~" else 0.79 if letter.isupper() else 0.64
 
     return font * sum(map(width, text))
 
@@ -538,6 +544,8 @@ _FOREST_TOP, _FOOT = 24.0, 26.0
 _RADIUS, _CAP = 4.0, 4.0
 # An interval of so many times the typical one is cut, so that the others can be read.
 _MOST_HALVES = 3.0
+# Nothing is cut unless that shortens the axis by a third.
+_LEAST_CUT = 1.5
 # Ratios on an axis: powers of ten, with more numbers between them the shorter the axis is.
 _MANTISSAS = ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 5.0, 7.0))
 _FEWEST_TICKS, _MOST_TICKS = 4, 7
@@ -605,8 +613,12 @@ def find_reach(estimates: Sequence[Estimate]) -> tuple[float, float]:
         return -1.0, 1.0
     points = [estimate.value for estimate in estimates]
     typical = statistics.median(0.5 * (estimate.upper - estimate.lower) for estimate in estimates)
-    low = max(min(0.0, *(e.lower for e in estimates)), min(0.0, *points) - _MOST_HALVES * typical, -_MOST_LOG)
-    high = min(max(0.0, *(e.upper for e in estimates)), max(0.0, *points) + _MOST_HALVES * typical, _MOST_LOG)
+    first = max(min(0.0, *(e.lower for e in estimates)), -_MOST_LOG)
+    last = min(max(0.0, *(e.upper for e in estimates)), _MOST_LOG)
+    low = max(first, min(0.0, *points) - _MOST_HALVES * typical)
+    high = min(last, max(0.0, *points) + _MOST_HALVES * typical)
+    if last - first <= _LEAST_CUT * (high - low):
+        low, high = first, last
     return (low, high) if low < high else (-1.0, 1.0)
 
 

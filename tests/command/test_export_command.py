@@ -151,6 +151,14 @@ def test_the_registry_states_what_all_files_cost_together(home):
     assert parameters["rho"] >= answers(home, "model").total.mu ** 2 / 2
 
 
+def test_a_stated_budget_is_repeated_as_it_was_stated(home):
+    whole = answers(home, "model")
+    certificates = {name: replace(each, epsilon=0.1, delta=1e-5) for name, each in whole.certificates.items()}
+    assert set(replace(whole, certificates=certificates)._files()) == {
+        f"{name}: epsilon = 0.1, delta = 1e-05" for name in certificates
+    }
+
+
 # ------------------------------------------------------------------ the two forms
 
 

@@ -158,7 +158,7 @@ def test_long_names_stay_apart(fits, tables):
 def test_intervals_are_described_in_a_line_and_explained_in_full(fits, tables):
     assert "The 95% intervals include the sampling error and the noise for privacy." in fits["inference"][1].out
     shown = " ".join(run("show", "inference", cwd=tables).out.split())
-    assert "Intervals of 0.95 confidence include the sampling error" in shown
+    assert "The 95% confidence intervals include the sampling error" in shown
     assert "No standard errors: " in fits["no intervals"][1].out
 
 

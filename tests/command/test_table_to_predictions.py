@@ -137,6 +137,11 @@ def test_the_demo_runs_every_step_from_table_to_report(tmp_path):
     commands = re.findall(r"^\$ taciturn (\w+)", done.out, flags=re.MULTILINE)
     assert commands == ["init", "fit", "show", "predict", "score"]
     assert (tmp_path / "demo" / "model" / "report.html").is_file()
+    # Every column has its interval, and the score too.
+    estimated = re.findall(r"│ (\w[\w=]*) +│.* +[\d.]+ \([\d.]+ to [\d.]+\)", done.out.partition("$ taciturn show")[0])
+    assert sorted(estimated) == [
+        "coinsurance", "conditions", "health=fair", "health=good", "health=poor", "limitation",
+    ]  # fmt: skip
     accuracy = float(re.search(r"accuracy\s+\S+\s+([\d.]+) \(", done.out)[1])
     assert accuracy > 0.8
     again = run("demo", "-o", tmp_path / "demo")

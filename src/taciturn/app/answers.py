@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING, Context
 from typing import TYPE_CHECKING, Any
 
 from taciturn._version import __version__
@@ -367,8 +367,8 @@ class Answers:
 
 
 def _up(number: float) -> float:
-    """A number rounded up to so many digits as are printed."""
-    return float(Context(prec=_DIGITS, rounding=ROUND_CEILING).create_decimal(Decimal(number)))
+    """A number rounded up to so many digits as are printed; 0.1 stays 0.1."""
+    return float(Context(prec=_DIGITS, rounding=ROUND_CEILING).create_decimal(repr(float(number))))
 
 
 def _values(column: Column) -> str:

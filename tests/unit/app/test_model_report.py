@@ -190,12 +190,22 @@ def test_the_page_to_sign_has_every_assumption_and_release_and_the_cost_of_the_s
     together = compose(certificate, other)
     # More than either, and what one accountant says of both.
     assert together.epsilon > max(certificate.epsilon, other.epsilon)
-    assert facts["Budget"].startswith(f"epsilon = {together.epsilon:.6g}, delta = {together.delta:.6g}")
+    stated = float(re.match(rf"epsilon = ([\d.]+), delta = {together.delta:.6g}", facts["Budget"])[1])
+    # Never less than it is, in the digits that verify and a policy print.
+    assert together.epsilon <= stated <= together.epsilon * (1 + 1e-5)
     # An attacker sees the score too: rates of the model alone would be too small.
     least = format_percent(together.attack_rates().tpr[0], up=True)
     assert least != format_percent(certificate.attack_rates().tpr[0], up=True)
     assert f"of everything together, has true positive rates of at most {least}" in facts["How far proved"]
+    # What is said of the proof, the seed and the account is about the score, too.
+    assert not certificate.seeded
+    assert "the noise was seeded: for reproduction only" in facts["How far proved"]
+    paid = made_score(["no", "yes"], account_head="ab" * 32)
+    entry = sheet_of(model_report(model, paid))[1]["Account entry"]
+    assert entry == f"none: no account keeps count of several releases for the model; {'ab' * 32} for its score"
     alone = sheet_of(model_report(model))[1]
+    assert "not seeded" in alone["How far proved"]
+    assert alone["Account entry"] == "none: no account keeps count of several releases"
     assert "of everything together" not in alone["How far proved"]
     assert "How good it is" not in alone
 
@@ -273,6 +283,16 @@ def test_odds_are_told_in_a_table_and_in_words():
         arithmetic="exact",
     )
     assert "Delta is for what lies beyond" not in model_report(regression(pure))
+
+
+def test_classes_of_truth_values_have_one_name_on_a_page():
+    public = {"records": 12345, "classes": (False, True)}
+    root = Tree(model_report(classification([False, True], certificate_of_fit(public=public)))).root
+    assert "log-odds of True against False" in root.words()
+    assert "Target: y, classes False, True." in root.words()
+    listed = {row.find("dt")[0].words(): row.find("dd")[0].words() for row in root.find("dl")[0].children}
+    assert listed["classes"] == "False, True"
+    assert "no, yes" not in root.words()
 
 
 def test_releases_facts_assumptions_and_bounds_are_listed():

@@ -309,8 +309,9 @@ def test_tables_are_sorted_by_number_and_by_name(browser, pages):
         browser.ask(SORT.format(1))
         assert [float(cell) for cell in browser.ask(COLUMN.format(1))] == expected
     assert browser.ask("document.querySelector('th[aria-sort]').getAttribute('aria-sort')") == "ascending"
+    # The level that others are compared with is not in the table.
     browser.ask(SORT.format(0))
-    assert browser.ask(COLUMN.format(0)) == [EVIL, "age", "region=north", "region=south"]
+    assert browser.ask(COLUMN.format(0)) == [EVIL, "age", "region=south"]
     assert browser.ask("document.querySelectorAll('th[aria-sort]').length") == 1
     assert browser.complaints() == []
 

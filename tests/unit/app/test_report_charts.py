@@ -272,6 +272,9 @@ def test_bounds_are_rounded_to_the_safe_side():
         up, down = (float(round_safely(value, up=side).replace(",", "")) for side in (True, False))
         assert down <= value <= up
         assert up - down <= 1e-3 * value
+    # A budget stays what was stated, although the double of 0.1 is above 0.1.
+    for text in ("0.1", "1.1", "0.3", "0.00001", "2.5"):
+        assert {round_safely(float(text), up=side, digits=6) for side in (True, False)} == {text}
     for share in rng.random(300):
         assert float(format_percent(share, up=False)[:-1]) <= 100 * share <= float(format_percent(share, up=True)[:-1])
 

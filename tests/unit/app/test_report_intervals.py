@@ -137,7 +137,7 @@ def test_the_forest_plot_and_the_table_have_the_same_numbers(model):
 def test_the_page_says_what_the_intervals_cover(split, words):
     text = Tree(model_report(inferred(split=split))).root.words()
     assert words in text
-    assert "Intervals of 0.95 confidence include the sampling error and the noise for privacy" in text
+    assert "The 95% confidence intervals include the sampling error and the noise for privacy" in text
     assert "They do not cover columns that were left out, values beyond the bounds" in text
     assert "prediction rule" not in text
 
@@ -283,6 +283,30 @@ def test_an_interval_much_wider_than_others_is_cut_with_arrows(odds):
     assert all(180.0 <= x <= 455.0 for row in rows.values() for x in row[:5])
     # The numbers are not cut.
     assert ("(-1000 to 1000)" if not odds else "(0 to 4.6e+299)") in list(rows)[-1]
+
+
+def test_an_interval_a_little_wider_than_others_is_drawn_whole(monkeypatch):
+    *narrow, wide = estimates(lower=-0.5, upper=2.6)
+    tallest = max(estimate.value for estimate in narrow) + 3.0 * 0.5
+    assert tallest < wide.upper
+    assert find_reach([*narrow, wide])[1] == wide.upper
+    drawing = forest_chart([*narrow, wide], "x")
+    assert "cut" not in drawing.body
+    # The names have room beside their numbers in a narrow window, too.
+    named = forest_chart([Estimate("conditions (per 10)", 0.573, 0.499, 0.648, 0.06)], "x", ratio="odds ratio").narrow
+    assert ">conditions (per 10)</text>" in named.body
+    monkeypatch.setattr("taciturn.charts._LEAST_CUT", 1.0)
+    assert "cut" in forest_chart([*narrow, wide], "x").body
+
+
+def test_the_caption_explains_arrows_where_there_are_any():
+    arrows = "An arrow marks an interval that goes on beyond the axis"
+    wide = errors_of([0, 1, 3, 4], [np.array([0.3, 0.12, 0.4, 40.0, 0.05])], [np.array([0.4, 0.05, 0.3, 0.0, 0.12])])
+    model = inferred()
+    for found, cut in ((model.estimator.inference_, False), (wide, True)):
+        model.estimator.inference_ = found
+        page = model_report(model)
+        assert ('class="interval cut"' in page) == (arrows in Tree(page).root.words()) == cut
 
 
 @pytest.mark.parametrize("reach", [(-0.05, 0.02), (-0.3, 0.1), (0.0, 1.4), (-3.0, 1.0), (-8.0, 9.0), (-500.0, 3.0)])

@@ -23,6 +23,7 @@ from taciturn.charts import (
     draw_square,
     element,
     estimate_form,
+    find_reach,
     find_scale,
     flatten_facts,
     forest_chart,
@@ -78,6 +79,7 @@ def model_report(model: Model, score: ScoreFile | None = None, plan: PlanFile | 
     names_used = {name.removesuffix(f" {MARK}") for output in outputs for name in output["names"]}
     family = family_of(model.estimator)
     names = {"records": "persons"} if certificate.unit == "person" else {}
+    signed = _together(certificate, None if scored is None else scored.certificate) or certificate
     return render(
         "model.html.j2",
         f"Model of \u201c{bounds.target.name}\u201d ({_TASKS[model.task]})",
@@ -118,7 +120,8 @@ def model_report(model: Model, score: ScoreFile | None = None, plan: PlanFile | 
         sheet_releases=[*certificate.events, *(() if scored is None else scored.certificate.events)],
         assumed=dict.fromkeys((*certificate.assumptions, *(() if scored is None else scored.certificate.assumptions))),
         budget=_budget(certificate, None if scored is None else scored.certificate),
-        signed_attacks=_attacks(_together(certificate, None if scored is None else scored.certificate) or certificate),
+        signed=signed,
+        signed_attacks=_attacks(signed),
     )
 
 
@@ -178,7 +181,8 @@ def _together(certificate: Certificate, score: Certificate | None) -> Certificat
 def _cost(certificate: Certificate) -> str:
     if certificate.status == "not private":
         return "none"
-    stated = f"epsilon = {certificate.epsilon:.6g}, delta = {certificate.delta:.6g}"
+    # Rounded as verify and a policy print it.
+    stated = f"epsilon = {round_safely(certificate.epsilon, up=True, digits=6)}, delta = {certificate.delta:.6g}"
     if certificate.mu is None:
         return stated
     rho = certificate.mu * certificate.mu / 2.0
@@ -266,6 +270,8 @@ def _intervals(model: Model) -> Iterator[dict[str, Any]]:
             for j in order
         ]
         shown = estimates[:MOST_BARS]
+        drawn = [estimate for estimate in shown if not estimate.mark]
+        low, high = find_reach(drawn)
         yield {
             "subject": subject,
             "what": what,
@@ -274,8 +280,9 @@ def _intervals(model: Model) -> Iterator[dict[str, Any]]:
             "chart": (
                 forest_chart(estimates, f"{what} with intervals: {subject}", ratio=summary.ratio) if names else None
             ),
+            "is_cut": any(each.lower < low or each.upper > high for each in drawn),
             "n_shown": len(shown),
-            "n_drawn": sum(not estimate.mark for estimate in shown),
+            "n_drawn": len(drawn),
             "n_names": len(names),
             "clear_names": [estimate.name for estimate in shown if estimate.is_clear],
             "n_records": found.n_records,

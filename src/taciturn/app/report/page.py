@@ -69,7 +69,6 @@ def _environment() -> Environment:
         "number": format_number,
         "up": lambda value: round_safely(value, up=True),
         "fact": format_fact,
-        "cut": _cut,
         "whole": lambda text: _cut(text, _EVERYTHING),
     }
     digest = hashlib.sha256(made.get_template("script.js").render().encode()).digest()

@@ -673,8 +673,8 @@ class CoefficientSummary:
             )
         return (
             *self.gaps,
-            f"Intervals of {found.confidence_level:.4g} confidence include the sampling error and the noise for "
-            f"privacy, whose squares add up to that of the standard error.{further} {chosen} They hold for "
+            f"The {100.0 * found.confidence_level:g}% confidence intervals include the sampling error and the noise "
+            f"for privacy, whose squares add up to that of the standard error.{further} {chosen} They hold for "
             "many records, whether or not the variance is constant. If the model is not exact, they are for a fit in "
             "which long rows weigh less. They do not cover columns that were left out, values beyond the bounds, or a "
             "sample that does not represent the population.",

@@ -6,12 +6,20 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.datasets import load_wine
 from sklearn.linear_model import HuberRegressor, LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
 
 from taciturn.accounting import epsilon_of
 from taciturn.core.errors import ParameterError
+from taciturn.methods.objective import plan as objective_plan
 from taciturn.methods.objective import run as objective_run
-from taciturn.methods.objective.estimator import ObjectivePerturbationClassifier, ObjectivePerturbationRegressor
+from taciturn.methods.objective.estimator import (
+    ObjectivePerturbationClassifier,
+    ObjectivePerturbationRegressor,
+    TwoStageClassifier,
+)
 from taciturn.privacy.certificate import Certificate
 
 ALL = [ObjectivePerturbationRegressor, ObjectivePerturbationClassifier]
@@ -151,3 +159,21 @@ def test_a_fit_without_newton_steps_finds_the_same_model(kind, monkeypatch):
     # Both are rounded to a lattice that is far finer than the noise.
     assert np.linalg.norm(usual.coef_ - slow.coef_) <= apart + public["output_noise"]
     assert np.linalg.norm(usual.coef_) > 100 * (apart + public["output_noise"])
+
+
+@pytest.mark.parametrize("kind", [ObjectivePerturbationClassifier, TwoStageClassifier])
+def test_few_records_cost_no_more_than_a_constant(kind, monkeypatch):
+    """178 wines of three classes at epsilon 0.5: log-loss over that of the shares of the classes."""
+    X, y = load_wine(return_X_y=True)
+    X = 2.0 * (X - X.min(axis=0)) / np.ptp(X, axis=0) - 1.0
+
+    def over_constant(seed):
+        X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=seed)
+        model = kind(epsilon=0.5, x_bound=1.0, classes=(0, 1, 2), random_state=seed).fit(X_train, y_train)
+        shares = np.tile(np.bincount(y_train) / y_train.size, (y_test.size, 1))
+        return log_loss(y_test, model.predict_proba(X_test)) / log_loss(y_test, shares)
+
+    assert np.mean([over_constant(seed) for seed in range(10)]) < 1.05
+    # A regularisation that does not depend on the number of records.
+    monkeypatch.setattr(objective_plan, "_LOGISTIC_CURVATURE", 1e12)
+    assert np.mean([over_constant(seed) for seed in range(10)]) > 1.1

@@ -142,7 +142,8 @@ def test_very_many_records_get_a_ridge_that_resolves_them():
 
 def test_a_private_number_of_records_is_taken_at_its_most():
     def planned(relation, n):
-        return plan_objective_perturbation(Budget(1.0, 1e-6), Problem(LogisticLoss(), relation, n, 3), row_bound=1.0)
+        problem = Problem(LogisticLoss(), relation, n, 3)
+        return plan_objective_perturbation(Budget(1.0, 1e-6), problem, row_bound=1.0, regularisation=10.0)
 
     plans = [planned("add-remove", 1000), planned("zero-out", 2000)]
     assert plans[0].resolution().criterion == plans[1].resolution().criterion

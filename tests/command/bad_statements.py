@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bad_inputs import CANARY, FIT, Case, on_table
-from commands import BOUNDS, SECRET
+from commands import BOUNDS, SECRET, csv_text
 
 TARGET = BOUNDS.split("[columns.age]")[0]
 SECTIONS = BOUNDS[len(TARGET) :]
@@ -121,6 +121,84 @@ BAD_BOUNDS = {
     "too large": b"#" * ((1 << 24) + 1),
 }
 
+# ------------------------------------------------------------------ times to an event, counts, weights and exposures
+
+DOSE = '[columns.dose]\ntype = "number"\nlower = -1\nupper = 1\n'
+TIMES = '[target]\nkind = "survival"\ntime = "months"\nevent = "died"\ncuts = [6, 12, 24]\n' + DOSE
+COUNTS = '[target]\nname = "visits"\nkind = "count"\nlower = 0\nupper = 20\n' + DOSE
+MEASURES = '[weight]\ncolumn = "w"\nupper = 4\n[exposure]\ncolumn = "years"\nupper = 3\n'
+OUTCOMES = ["dose", "months", "died", "visits", "w", "years"]
+FOLLOWED = [["0.5", CANARY, "yes", "3", "2.5", "1"], ["-0.25", "5.5", "no", "0", "1", "0.5"]] * 20
+
+
+def ignoring(text, *names):
+    return text + "".join(f'[columns.{name}]\ntype = "ignore"\n' for name in names)
+
+
+OF_TIMES = ignoring(TIMES, "visits", "w", "years")
+OF_WEIGHTED_TIMES = ignoring(TIMES + MEASURES.partition("[exposure]")[0], "visits", "years")
+OF_COUNTS = ignoring(COUNTS + MEASURES, "months", "died")
+
+BAD_OUTCOMES = {
+    "cuts out of order": (OF_TIMES.replace("[6, 12, 24]", "[12, 6, 24]"), "target.cuts"),
+    "a cut twice": (OF_TIMES.replace("[6, 12, 24]", "[6, 6, 24]"), "target.cuts"),
+    "a cut before the beginning": (OF_TIMES.replace("[6, 12, 24]", "[-6, 12, 24]"), "target.cuts"),
+    "no cut": (OF_TIMES.replace("[6, 12, 24]", "[]"), "target.cuts"),
+    "cuts that are words": (OF_TIMES.replace("[6, 12, 24]", '["soon", "late"]'), "target.cuts"),
+    "more cuts than hazards": (OF_TIMES.replace("[6, 12, 24]", str(list(range(1, 102)))), "cuts"),
+    "a time that is not there": (OF_TIMES.replace('"months"', '"days"'), "days"),
+    "an event that is not there": (OF_TIMES.replace('"died"', '"left"'), "left"),
+    "an event that is the time": (OF_TIMES.replace('"died"', '"months"'), "target.event"),
+    "an event of numbers": (ignoring(TIMES.replace('"died"', '"visits"'), "died", "w", "years"), '"visits"'),
+    "a time of truths": (OF_TIMES.replace('"months"', '"died"').replace('event = "died"', 'event = "visits"'), ""),
+    "a time of entry": (OF_TIMES.replace("cuts", 'entry = "years"\ncuts'), "target"),
+    "an exposure of times": (
+        ignoring(TIMES, "visits", "w") + '[exposure]\ncolumn = "years"\nupper = 3\n', "exposure.column"
+    ),
+    "a range of times": (OF_TIMES.replace("cuts", "upper = 30\ncuts"), "target.upper"),
+    "a count below zero": (OF_COUNTS.replace("lower = 0", "lower = -2", 1), "target"),
+    "an amount from zero on": (ignoring(COUNTS, "months", "died", "w", "years").replace("count", "amount"), "target"),
+    "a kind that is none": (OF_COUNTS.replace('"count"', '"counts"'), "target.kind"),
+    "a count of classes": (OF_COUNTS.replace("lower = 0\nupper = 20", "classes = [0, 1]", 1), "target"),
+    "a weight bound of zero": (OF_COUNTS.replace("upper = 4", "upper = 0"), "weight.upper"),
+    "a weight bound below zero": (OF_COUNTS.replace("upper = 4", "upper = -4"), "weight.upper"),
+    "a weight without a bound": (OF_COUNTS.replace("upper = 4\n", ""), "weight.upper"),
+    "a weight that is not there": (OF_COUNTS.replace('"w"', '"v"'), ""),
+    "a weight that is the target": (ignoring(OF_COUNTS.replace('"w"', '"visits"'), "w"), "weight.column"),
+    "an exposure that is the weight": (ignoring(OF_COUNTS.replace('"years"', '"w"'), "years"), "exposure.column"),
+    "an infinite exposure bound": (OF_COUNTS.replace("upper = 3", "upper = inf"), "exposure.upper"),
+    "an exposure of numbers": (OF_COUNTS.replace('kind = "count"\n', ""), "exposure.column"),
+}  # fmt: skip
+"""Bounds files, with what has to stand in the sentence."""
+
+BAD_MEASURES = {
+    "months": ("", "0", "-7919", "inf", "nan", SECRET, "7919 days"),
+    "died": ("", "2", "maybe", SECRET),
+    "visits": ("", "nan", SECRET),
+    "w": ("", "-7919", "-1e-300", "inf", "nan", SECRET),
+    "years": ("", "-7919", "inf", SECRET),
+}
+"""Cells that are no time, event, count, weight or exposure."""
+
+
+def _outcomes():
+    good = csv_text(FOLLOWED, header=OUTCOMES)
+    fit = on_table("fit", "t.csv")
+    for name, (text, says) in BAD_OUTCOMES.items():
+        yield Case(f"outcomes: {name}", fit, {"bounds.toml": text, "t.csv": good}, says=says)
+    for column, values in BAD_MEASURES.items():
+        for value in values:
+            rows = [list(each) for each in FOLLOWED]
+            rows[3][OUTCOMES.index(column)] = value
+            text = OF_TIMES if column in ("months", "died") else OF_COUNTS
+            files = {"bounds.toml": text, "t.csv": csv_text(rows, header=OUTCOMES)}
+            yield Case(f"{column}: {value or 'nothing'}", fit, files, says=column)
+    # Weights beside times are judged as they are beside counts.
+    rows = [*FOLLOWED, ["0", "3", "no", "1", "-7919", "1"]]
+    files = {"bounds.toml": OF_WEIGHTED_TIMES, "t.csv": csv_text(rows, header=OUTCOMES)}
+    yield Case("a negative weight of a time", fit, files, says='"w"')
+
+
 # Of fit, with what has to stand in the sentence.
 BAD_OPTIONS = {
     ("--epsilon", "0"): "epsilon=0.0",
@@ -237,6 +315,7 @@ def cases():
             arguments = on_table("fit", "t.csv")
         files = {"bounds.toml": text, "t.csv": f"region=hill,dose,smoker,region,ill\n{CANARY},0,true,hill,no\n"}
         yield Case(f"bounds: {name}", arguments, files)
+    yield from _outcomes()
     for options, says in BAD_OPTIONS.items():
         yield Case(f"fit {' '.join(options):.50}", (*FIT, *options), says=says)
     for arguments in WRONG_USAGE:

@@ -113,6 +113,13 @@ def test_the_base_is_good_so_that_only_the_input_is_bad(base, tmp_path):
         assert not any(mark in done.out + done.err for mark in MARKS)
         shutil.rmtree(tmp_path / "out", ignore_errors=True)
         (tmp_path / "out").unlink(missing_ok=True)
+    (tmp_path / "t.csv").write_text(csv_text(bad_statements.FOLLOWED, header=bad_statements.OUTCOMES), encoding="utf-8")
+    for bounds in (bad_statements.OF_TIMES, bad_statements.OF_WEIGHTED_TIMES, bad_statements.OF_COUNTS):
+        (tmp_path / "bounds.toml").write_text(bounds, encoding="utf-8")
+        done = run(*on_table("fit", "t.csv"), cwd=tmp_path)
+        assert done.code == 0, done
+        assert not any(mark in done.out + done.err for mark in MARKS)
+        shutil.rmtree(tmp_path / "out")
     for suffix in ("parquet", "feather", "arrow"):
         table = bad_typed_tables.written(bad_typed_tables.changed(), suffix)
         (tmp_path / f"t.{suffix}").write_bytes(table)

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -117,6 +118,7 @@ COUNTS = (
 LABELS = '[target]\nname = "readmitted"\nclasses = ["no", "yes"]\n' + MEASURES + COLUMNS
 STUDIES = {
     "died": (TIMES, "hazard ratio", 0.02, 0.5, ("survey_weight", "person_years", "visits", "readmitted")),
+    "died, weighted": (TIMES + MEASURES, "hazard ratio", 0.02, 0.5, ("person_years", "visits", "readmitted")),
     "visits": (COUNTS, "rate ratio", 0.015, 0.5, ("months", "died", "readmitted")),
     "readmitted": (LABELS, "odds ratio", 0.02, 0.7, ("months", "died", "visits", "person_years")),
 }
@@ -150,16 +152,17 @@ def stated(name):
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_study_goes_from_init_to_a_signed_report(name, tmp_path):
     _, ratio, per_year, of_smokers, _ = STUDIES[name]
+    target, _, weighted = name.partition(", ")
     write_hospital(tmp_path / "t.csv")
-    assert run("init", "t.csv", "--target", name, cwd=tmp_path).code == 0
+    assert run("init", "t.csv", "--target", target, cwd=tmp_path).code == 0
     template = (tmp_path / "bounds.toml").read_text(encoding="utf-8")
-    assert ('# kind = "survival"\n# time = "months"\n# event = "died"' in template) == (name == "died")
+    assert ('# kind = "survival"\n# time = "months"\n# event = "died"' in template) == (target == "died")
     assert "[weight]" in template
     assert "[exposure]" in template
     (tmp_path / "bounds.toml").write_text(stated(name), encoding="utf-8")
     key = write_key(tmp_path / "owner.pem")
     fitting = ("fit", "t.csv", "--bounds", "bounds.toml", "--epsilon", 5, "--inference", "--seed", 1)
-    fitting += () if name == "died" else ("--columns", "age,smoker,ward")
+    fitting += () if target == "died" else ("--columns", "age,smoker,ward")
     done = run(*fitting, "--sign", key, cwd=tmp_path)
     assert done.code == 0, done
     assert f"{ratio} per unit" in done.out
@@ -179,6 +182,7 @@ def test_a_study_goes_from_init_to_a_signed_report(name, tmp_path):
         assert "raked" in page
         assert "Weights: survey_weight, at most 4" in page
         assert stored["parameters"]["weight_bound"] == 4.0
+    if target != "died":
         return
     assert "Survival and hazards" in page
     header = (tmp_path / "p.csv").read_text(encoding="utf-8").split("\n", 1)[0]
@@ -186,9 +190,13 @@ def test_a_study_goes_from_init_to_a_signed_report(name, tmp_path):
     curves = np.loadtxt(tmp_path / "p.csv", delimiter=",", skiprows=1, usecols=(1, 2, 3, 4))
     hazards = model["model"]
     assert hazards.predict_survival_function(np.zeros((1, 5))).shape == (1, 4)
-    # Predictions average to the curve of all records, whose band covers them.
+    # Predictions average to the curve of all records, as they count, whose band covers them.
     band = hazards.survival_curve_
-    assert np.all((band.lower - 0.01 < curves.mean(axis=0)) & (curves.mean(axis=0) < band.upper + 0.01))
+    table = np.genfromtxt(tmp_path / "t.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
+    means, plain = np.average(curves, axis=0, weights=table["survey_weight"]), curves.mean(axis=0)
+    means, other = (means, plain) if weighted else (plain, means)
+    assert np.all((band.lower - 0.01 < means) & (means < band.upper + 0.01))
+    assert np.any((band.lower - 0.01 > other) | (other > band.upper + 0.01))
 
 
 def write_public(folder):
@@ -251,6 +259,22 @@ def test_a_model_of_hazards_is_read_back_and_a_changed_one_refused(times):
         done = run("show", "bad.json", cwd=times)
         assert done.code == 1, change
         one_sentence(done)
+
+
+def test_counts_below_zero_and_weights_beyond_their_bound_are_trimmed(tmp_path):
+    write_hospital(tmp_path / "t.csv", 400)
+    (tmp_path / "bounds.toml").write_text(stated("visits"), encoding="utf-8")
+    lines = (tmp_path / "t.csv").read_text(encoding="utf-8").splitlines()
+    names, found = lines[0].split(","), []
+    for visits, weight in (("0", "4"), ("-3", "7919"), ("1", "4"), ("0", "2")):
+        cells = dict(zip(names, lines[1].split(","), strict=True)) | {"visits": visits, "survey_weight": weight}
+        (tmp_path / "t.csv").write_text("\n".join((lines[0], ",".join(cells.values()), *lines[2:])), encoding="utf-8")
+        done = run("fit", "t.csv", "--bounds", "bounds.toml", "--epsilon", 8, "--seed", 1, "-o", "model", cwd=tmp_path)
+        assert done.code == 0, done
+        found.append(json.loads((tmp_path / "model" / "model.json").read_text(encoding="utf-8"))["coefficients"])
+        shutil.rmtree(tmp_path / "model")
+    assert found[0] == found[1]
+    assert found[2] != found[0] != found[3]
 
 
 def test_weights_of_another_method_are_refused(tmp_path):

@@ -225,7 +225,7 @@ def test_our_warnings_reach_the_caller_through_the_guard():
 # ------------------------------------------------------------------ weights of records
 
 
-WEIGHTED = {"SparseRegressor", "SparseClassifier"}
+WEIGHTED = {"SparseRegressor", "SparseClassifier", "SparseSurvival"}
 """Classes with a proof for weights of records: ``test_weights``."""
 
 

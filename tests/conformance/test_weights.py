@@ -10,7 +10,15 @@ from sklearn import config_context
 from sklearn.pipeline import make_pipeline
 
 from array_readers import ArrayReader, equal_edges
-from taciturn import BoundedScaler, DataError, DefaultBoundsWarning, ParameterError, SparseClassifier, SparseRegressor
+from taciturn import (
+    BoundedScaler,
+    DataError,
+    DefaultBoundsWarning,
+    ParameterError,
+    SparseClassifier,
+    SparseRegressor,
+    SparseSurvival,
+)
 from taciturn.data.records import WEIGHTS_OF_RECORDS, Outcomes
 from taciturn.engines import PartitionedTable
 from taciturn.engines.partitions import StreamedSource
@@ -39,7 +47,11 @@ CASES = {
         {"classes": (0, 1), "class_weight": {1: 3.0}} | ERRORS,
     ),
     "three classes with errors": (SparseClassifier, {"classes": (0, 1, 2)} | ERRORS),
+    "times": (SparseSurvival, {"cuts": (0.3, 0.8, 1.5)}),
+    "times with errors": (SparseSurvival, {"cuts": (0.3, 0.8, 1.5)} | ERRORS),
 }
+# A person who is followed over time is one record.
+WITH_PERSONS = [name for name in CASES if not name.startswith("times")]
 PERSONS = np.repeat([f"p{i:04d}" for i in range(N)], 3)[:N]
 
 
@@ -58,6 +70,8 @@ def table(name):
         y = rng.poisson(2.0 * exposure * np.exp(signal)).astype(float) + 0.5 * name.startswith("amounts")
     elif name.startswith("numbers"):
         y = signal + 0.3 * rng.normal(size=N)
+    elif name.startswith("times"):
+        y = rng.exponential(np.exp(-signal)) * rng.choice([-1.0, 1.0], N)
     else:
         y = np.digitize(signal + 0.5 * rng.normal(size=N), [0.0] if name.startswith("labels") else [-0.3, 0.3])
     exposure[::50] = 0.0
@@ -127,13 +141,20 @@ def check_same_bits(name, keys, **settings):
     return whole
 
 
-@pytest.mark.parametrize("persons", [False, pytest.param(True, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("name", "persons"),
+    [
+        *((name, False) for name in CASES),
+        *(pytest.param(name, True, marks=pytest.mark.slow) for name in WITH_PERSONS),
+    ],
+)
 def test_one_seed_gives_the_same_bits_from_every_source(name, persons):
     check_same_bits(name, PERSONS if persons else None)
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name != "counts")) for name in CASES])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name != "counts")) for name in WITH_PERSONS]
+)
 def test_so_it_does_where_persons_count_by_their_rows(name):
     keys = np.repeat([f"p{i:04d}" for i in range(N)], np.random.default_rng(1).choice([1, 2, 3, 6], N))[:N]
     # No person is in two partitions.
@@ -142,7 +163,7 @@ def test_so_it_does_where_persons_count_by_their_rows(name):
     assert check_same_bits(name, keys) != by_rows
 
 
-@pytest.mark.parametrize("name", ["counts", "labels with errors"])
+@pytest.mark.parametrize("name", ["counts", "labels with errors", "times"])
 def test_rows_that_do_not_count_add_nothing(name):
     X, y, given = table(name)
     weight = given["sample_weight"].copy()
@@ -206,6 +227,10 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_spent():
     table_of_its_own = streamed(X, y, given, None, [0, N], 1 << 30)["X"]
     with pytest.raises(DataError, match="sample_weight: expected None"):
         model_of("counts").fit(table_of_its_own, sample_weight=given["sample_weight"])
+    # Nobody has exposures without a log link, and they are not passed over in silence.
+    for name in ("times", "labels"):
+        with pytest.raises(DataError, match="a table without exposures for .* use SparseRegressor, or"):
+            model_of(name).fit(table_of_its_own)
 
 
 def test_scikit_learn_routes_them_to_the_model():

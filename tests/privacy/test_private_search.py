@@ -83,6 +83,29 @@ def test_the_number_of_trials_follows_its_law(shape):
     assert not follows_its_law(lambda seed: number_of_trials(4.0, 1.0 - shape, Stream.of(seed)), shape)
 
 
+class Counting(PrivateRandomizedSearch):
+    """Counts its trials in place of making them."""
+
+    def _try(self, *given):
+        self.made = getattr(self, "made", 0) + 1
+        return searches._Trial({}, None, -math.inf, math.nan)
+
+
+def trials_made(seed):
+    search = Counting(**small(random_state=seed).get_params(deep=False))
+    with pytest.raises(ParameterError, match="candidates that can be fitted"):
+        search.fit(np.zeros((4, 1)), np.zeros(4, dtype=int))
+    return search.made
+
+
+def test_a_search_makes_as_many_trials_as_its_law_says(monkeypatch):
+    plan = plan_search(Budget(4.0, 1e-6), 4.0, "logarithmic")
+    monkeypatch.setattr(searches, "plan_search", lambda *given: plan)
+    assert follows_its_law(trials_made, 0.0, n=600)
+    monkeypatch.setattr(searches, "number_of_trials", lambda *given: 4)
+    assert not follows_its_law(trials_made, 0.0, n=600)
+
+
 @pytest.mark.parametrize("shape", [0.0, 0.5, 1.0, 2.0])
 @pytest.mark.parametrize("mean", [1.01, 3.0, 1000.0])
 def test_parameters_of_laws_are_rounded_to_the_dear_side(shape, mean):

@@ -30,10 +30,10 @@ NORM, ROW_SQUARED = 1 << 30, 1 << 22
 EXIT_COUNTS = ExitCounts(CUTS, UNIT)
 
 
-def counted(signed, task=EXIT_COUNTS):
+def counted(signed, task=EXIT_COUNTS, weight=None):
     """The sum of a task over records with these signed times."""
     signed = np.asarray(signed, dtype=np.float64)
-    records = Records(np.zeros((signed.size, 1)), signed, np.arange(signed.size), signed.size)
+    records = Records(np.zeros((signed.size, 1)), signed, np.arange(signed.size), signed.size, weight=weight)
     return ArraySource(SurvivalMap(CUTS[-1])(records), 1.0, signed.size).total(task).astype(float)
 
 
@@ -86,6 +86,17 @@ def test_a_record_is_counted_once_whatever_its_time():
     assert counted(signed).size == EXITS * len(CUTS)
 
 
+def test_a_record_with_a_weight_counts_for_that_part_of_one():
+    rng = np.random.default_rng(4)
+    signed, weight = rng.uniform(-1.3, 1.3, 500), rng.choice([0.0, 0.2, 1.0 / 3.0, 1.0], 500)
+    alone = [counted([time], weight=np.array([part])) for time, part in zip(signed, weight, strict=True)]
+    assert np.array_equal(counted(signed, weight=weight), sum(alone))
+    assert [each.sum() for each in alone] == np.floor(UNIT * weight).tolist()
+    assert max(np.linalg.norm(each) for each in alone) == outcome_counts(UNIT, "l2", "zero-out").value
+    # Weights that nobody trimmed would be more than one record.
+    assert counted([0.5], weight=np.array([1.5])).sum() > outcome_counts(UNIT, "l1", "zero-out").value
+
+
 # ------------------------------------------------------------------ scores and information of hazards
 
 N_COLUMNS = 3
@@ -114,10 +125,11 @@ def tasks(seed):
     }
 
 
-def summed(task, rows, signed):
+def summed(task, rows, signed, weight=None):
     """The sum of a task over some records."""
     X, y = np.atleast_2d(rows), np.atleast_1d(signed).astype(np.float64)
-    return ArraySource(Records(X, y, np.arange(y.size), y.size), 1.0, y.size).total(task).astype(float)
+    weight = None if weight is None else np.atleast_1d(weight)
+    return ArraySource(Records(X, y, np.arange(y.size), y.size, weight=weight), 1.0, y.size).total(task).astype(float)
 
 
 def odd_records(seed, n=60):
@@ -195,6 +207,24 @@ def test_a_record_adds_the_same_to_the_last_bit_wherever_it_is(name):
     alone = sum(summed(task, row, time) for row, time in zip(rows, times, strict=True))
     assert np.array_equal(summed(task, rows, times), alone)
     assert np.array_equal(summed(task, rows[::-1], times[::-1]), alone)
+
+
+# A score has its weight once, and their products have it twice.
+@pytest.mark.parametrize(("name", "power"), [("score", 1), ("products", 2), ("information", 1)])
+def test_what_a_record_adds_has_its_weight(name, power):
+    for seed in range(2):
+        task, (rows, times) = tasks(seed)[name], odd_records(seed)
+        weight = np.random.default_rng(seed).choice([0.0, 0.3, 0.5, 1.0], times.size)
+        alone = [summed(task, *each) for each in zip(rows, times, weight, strict=True)]
+        assert np.array_equal(summed(task, rows, times, weight), sum(alone))
+        for row, time, part, found in zip(rows, times, weight, alone, strict=True):
+            whole = summed(task, row, time)
+            # But for the rounding of vectors.
+            assert np.allclose(found, part**power * whole, rtol=0, atol=3e-3 * bound_of(name, "zero-out"))
+            assert length(name, found) <= bound_of(name, "zero-out")
+    # Of a weight beyond one, whatever is too long becomes zero.
+    for row, time in zip(rows, times, strict=True):
+        assert length(name, summed(task, row, time, 1.5)) <= bound_of(name, "zero-out")
 
 
 def test_weights_do_not_look_at_the_target():

@@ -304,6 +304,22 @@ def test_following_the_advice_of_a_refusal_gives_intervals():
         model.fit(np.zeros_like(X), y[::-1].copy())
 
 
+def test_a_refusal_proposes_fewer_columns_only_where_they_have_intervals():
+    def refusal(n, epsilon, n_features):
+        model = SparseClassifier(epsilon=epsilon, x_bound=1.0, n_nonzero="all", classes=(0, 1), inference=True)
+        with pytest.raises(ParameterError) as refused:
+            model.fit(np.zeros((n, n_features)), np.zeros(n, dtype=int))
+        return str(refused.value)
+
+    found = re.search(r"or (\d+) columns fixed beforehand would give every column an interval", refusal(4000, 1.0, 40))
+    assert fits_have_intervals(4000, 1.0, int(found[1]))
+    assert not fits_have_intervals(4000, 1.0, 3 * int(found[1]))
+    # Here a single column would have none, and nobody is told to drop any.
+    assert "columns" not in refusal(800, 0.4, 5).partition("would give every column")[0]
+    assert "fewer columns" not in refusal(800, 0.4, 5)
+    assert not fits_have_intervals(800, 0.4, 1)
+
+
 def test_advice_names_the_weakest_column_and_what_was_tried():
     bounds = {"age": {"lower": 18, "upper": 100, "mean": 50, "spread": 12},
               "crp": {"lower": 0, "upper": 3000, "mean": 8, "spread": 9}}  # fmt: skip

@@ -50,6 +50,29 @@ def test_without_noise_it_is_a_poisson_regression_on_episodes():
     assert np.allclose(model.coef_std_error_, expected.bse[:5], rtol=1e-6)
 
 
+def test_with_weights_it_is_a_weighted_one():
+    X, signed = followed(3000, 1)
+    weight = np.random.default_rng(2).uniform(0.0, 5.0, 3000)
+    settings = {"x_bound": 1.0, "cuts": CUTS, "epsilon": math.inf, "inference": True, "weight_bound": 5.0}
+    model = SparseSurvival(**settings).fit(X, signed, sample_weight=weight)
+    rows, counts, exposed, owners = episodes(X, signed)
+    poisson = sm.families.Poisson()
+    glm = sm.GLM(counts, rows, family=poisson, offset=np.log(exposed), freq_weights=weight[owners])
+    best = glm.fit(tol=1e-13, tol_criterion="params", maxiter=200).params
+    scores = np.column_stack([np.bincount(owners, each, minlength=3000) for each in glm.score_obs(best, scale=1.0).T])
+    bread = np.linalg.inv(glm.hessian(best, scale=1.0))
+    errors = np.sqrt(np.diag(bread @ (scores.T @ scores) @ bread))
+    assert np.allclose(model.coef_, best[:5], rtol=0, atol=1e-6)
+    assert np.allclose(np.log(model.baseline_hazard_), best[5:], rtol=0, atol=1e-6)
+    assert np.allclose(model.coef_std_error_, errors[:5], rtol=1e-6)
+    # They are used, and the curve is that of what the records stand for.
+    without = SparseSurvival(**settings).fit(X, signed)
+    assert np.abs(without.coef_ - best[:5]).max() > 1e-3
+    doubled = SparseSurvival(**settings | {"weight_bound": 10.0}).fit(X, signed, sample_weight=weight)
+    assert np.allclose(doubled.survival_curve_.survival, model.survival_curve_.survival, rtol=0, atol=1e-5)
+    assert np.abs(without.survival_curve_.survival - model.survival_curve_.survival).max() > 1e-3
+
+
 @pytest.mark.slow
 def test_with_ten_cuts_it_is_within_three_per_cent_of_cox():
     X, signed = followed(20_000, 2)

@@ -72,12 +72,11 @@ def test_without_noise_coefficients_and_errors_are_those_of_a_glm(loss, monkeypa
 def test_with_weights_and_exposures_they_are_those_of_a_glm_too(loss):
     X, y = draw(loss, 1, 3000)
     rng = np.random.default_rng(2)
-    weight, exposure = rng.uniform(0.0, 5.0, 3000), np.ones(3000)
-    given, bounds = {"sample_weight": weight}, {"weight_bound": 5.0}
-    if loss == "poisson":
-        exposure = rng.uniform(0.05, 2.0, 3000)
-        y = np.minimum(rng.poisson(exposure * np.exp(X @ WEIGHTS + 0.5)), 25)
-        given["exposure"], bounds["exposure_bound"] = exposure, 2.0
+    weight, exposure = rng.uniform(0.0, 5.0, 3000), rng.uniform(0.05, 2.0, 3000)
+    given, bounds = {"sample_weight": weight, "exposure": exposure}, {"weight_bound": 5.0, "exposure_bound": 2.0}
+    means = exposure * np.exp(X @ WEIGHTS + math.log({"poisson": 1.6, "gamma": 500.0}[loss]))
+    drawn = rng.poisson(means) if loss == "poisson" else means * rng.exponential(size=3000)
+    y = np.clip(drawn, *BOUNDS[loss])
     rows, targets = on_lattice(X, y, BOUNDS[loss][1])
     family = sm.families.Poisson() if loss == "poisson" else sm.families.Gamma(sm.families.links.Log())
     model = sm.GLM(targets, sm.add_constant(rows), family=family, freq_weights=weight, offset=np.log(exposure))

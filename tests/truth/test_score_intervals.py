@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss, mean_absolute_error, mean_squared_error, r2_score, roc_auc_score
 
+from taciturn import HardThresholdClassifier, private_cross_val_score
 from taciturn.data.target import ErrorCells, MarginCells, margin_edges, numeric_target
 from taciturn.methods.scores import run as scores_run
 from taciturn.methods.scores.plan import count_bins
@@ -92,3 +93,31 @@ def test_intervals_for_two_classes_are_no_wider_than_needed(monkeypatch):
     monkeypatch.setattr(scores_run, "QUANTILE", 0.75 * scores_run.QUANTILE)
     assert (covered(labelled, "small") < FEWEST).any()
     assert (covered(labelled, "large") < FEWEST).any()
+
+
+# ------------------------------------------------------------------ cross-validation
+
+# Of 100 intervals that cover with probability 0.95, fewer than 82 do so with a probability below 1e-6.
+N_CROSSED, FEWEST_CROSSED, N_FOLDS, N_RECORDS = 100, 82, 5, 600
+
+
+def drawn_records(n_records, rng):
+    X = rng.uniform(-1.0, 1.0, (n_records, 3))
+    return X, (rng.random(n_records) < 1.0 / (1.0 + np.exp(X[:, 1] - 3.0 * X[:, 0]))).astype(int)
+
+
+def test_intervals_of_a_cross_validation_cover_the_accuracy_of_a_fit_and_those_of_noise_alone_do_not():
+    model = HardThresholdClassifier(x_bound=1.0, classes=(0, 1), n_nonzero=2, n_steps=2, epsilon=4.0)
+    population, n_fitted = drawn_records(40_000, np.random.default_rng(99)), N_RECORDS * (N_FOLDS - 1) // N_FOLDS
+    found, accuracies = [], []
+    for seed in range(N_CROSSED):
+        rng = np.random.default_rng(seed)
+        table = drawn_records(N_RECORDS, rng)
+        found.append(private_cross_val_score(model, *table, cv=N_FOLDS, epsilon=1.0, random_state=seed))
+        if seed < 20:
+            fitted = model.set_params(random_state=seed).fit(*drawn_records(n_fitted, rng))
+            accuracies.append(fitted.score(*population))
+    truth = np.mean(accuracies)
+    assert sum(each.interval[0] <= truth <= each.interval[1] for each in found) >= FEWEST_CROSSED
+    noise_alone = [abs(each.value - truth) <= 1.96 * each.std / np.sqrt(N_FOLDS) for each in found]
+    assert sum(noise_alone) < FEWEST_CROSSED

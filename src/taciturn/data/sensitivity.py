@@ -351,7 +351,8 @@ def outcome_counts(unit: int, norm: Norm, relation: str) -> Sensitivity:
     *Persons.* A person with k of its m rows in a cell contributes ``unit * k // m`` to it: a vector v of integers
     ``>= 0`` whose sum is at most ``unit``. Hence no norm of v exceeds ``unit``. Replace-one: ``||v - w||_1 <= 2 unit``;
     ``||v - w||_2**2 <= ||v||_2**2 + ||w||_2**2 <= 2 unit**2``, since ``v . w >= 0``; and entries of both are between 0
-    and ``unit``.
+    and ``unit``. The same holds of a record with a weight in [0, 1], which contributes that part of ``unit``, rounded
+    down.
     """
     relation = check_relation(relation)
     value = float(check_integer(1, unit=unit))

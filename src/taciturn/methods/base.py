@@ -855,11 +855,14 @@ class PrivateEstimator(Guarded, Represented, Budgeted):
                 f"X: expected a table with {'times to an event' if of_times else 'numbers or classes'} for "
                 f"{type(self).__name__}, got one with another kind of target; choose a class for it."
             )
-        for name, given in (("weight", table.has_weight), ("exposure", table.has_exposure)):
-            if given and not hasattr(type(self), "weight_bound"):
+        for name, given, users in (
+            ("weight", table.has_weight, "SparseRegressor, SparseClassifier or SparseSurvival"),
+            ("exposure", table.has_exposure, "SparseRegressor"),
+        ):
+            if given and not hasattr(type(self), f"{name}_bound"):
                 raise DataError(
                     f"X: expected a table without {name}s for {type(self).__name__}, got one with them; use "
-                    "SparseRegressor or SparseClassifier, or take them out of the bounds."
+                    f"{users}, or take them out of the bounds."
                 )
 
     def _check_persons(self, persons: Any) -> None:

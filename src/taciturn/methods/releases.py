@@ -141,6 +141,8 @@ _TYPICAL_NORM = 0.25
 # Neighbouring points of a grid for medians differ by this factor.
 _GRID_RATIO = 1.17
 _TERM_BOUND = 1 << 20
+# Without noise, what one record is in counts, so that parts of records count too.
+_PART = 1 << 20
 # Rows less a centre have entries of up to twice the bound.
 _CENTRED_ENTRY = 2 * ONE
 
@@ -449,7 +451,7 @@ class Releases:
         """Numbers of records in cells, each record in one, and their noise's deviation; ``cells`` is given the unit."""
         multiplier = self._budget.gaussian(what, share, distance=n_cells * DISTANCE_PER_VALUE)
         if not self._budget.private:
-            return self._noisy(self.source.total(cells(1)), None, "counts"), 0.0
+            return self._noisy(self.source.total(cells(_PART)), None, "counts") / _PART, 0.0
         unit, noise = vector_noise(cell_counts, self._relation, multiplier)
         return self._noisy(self.source.total(cells(unit)), noise, "counts") / unit, _deviation(noise) / unit
 

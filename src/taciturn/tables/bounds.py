@@ -505,10 +505,6 @@ class TableBounds:
                     raise refusal(place, name, "a column that does not enter the model", remedy)
             taken.append(name)
         with problems.gathering():
-            if self.weight is not None and target.task == "survive":
-                remedy = "take [weight] out; counts, amounts, numbers and classes have weights"
-                raise refusal("weight.column", self.weight.column, 'no weights beside kind = "survival"', remedy)
-        with problems.gathering():
             if self.exposure is not None and target.kind not in ("count", "amount"):
                 remedy = "state the kind of the target, or take [exposure] out"
                 expected = 'kind = "count" or "amount" in [target] beside an exposure'

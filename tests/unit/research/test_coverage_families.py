@@ -42,7 +42,7 @@ def test_a_fit_of_hazards_without_noise_finds_them_too():
     for cell in NAMED:
         if cell.family == "hazards":
             drawn = cell.draw(np.random.default_rng(5))
-            found = cell.model(0).set_params(epsilon=math.inf).fit(drawn.X, drawn.y)
+            found = cell.model(0).set_params(epsilon=math.inf).fit(drawn.X, drawn.y, **drawn.given)
             assert np.abs((found.coef_ - COEFFICIENTS) / found.coef_std_error_).max() < 5.0
             assert np.mean(drawn.y[0] == 0.0) == pytest.approx(cell.censored, abs=0.12)
 

@@ -42,7 +42,7 @@ BAD = {
     "an event that is a feature": (TIMES + '[columns.died]\ntype = "boolean"\n', "target.event"),
     "a value for missing times": (TIMES + "[missing]\nmonths = 3\n", "missing"),
     "a time of entry": (TIMES.replace("cuts =", 'entry = "start"\ncuts ='), "target"),
-    "weights of times": (TIMES + '[weight]\ncolumn = "w"\nupper = 2\n', "weight.column"),
+    "the event as its weight": (TIMES + '[weight]\ncolumn = "died"\nupper = 2\n', "weight.column"),
     "an exposure of times": (TIMES + '[exposure]\ncolumn = "w"\nupper = 2\n', "exposure.column"),
     "an exposure of numbers": (MEASURED.replace('kind = "count"\n', ""), "exposure.column"),
     "a weight without a column": (MEASURED.replace('column = "w"\n', ""), "weight.column"),
@@ -194,6 +194,9 @@ def left_out(*names):
 
 FITS = {
     "times": (TIMES + left_out("w", "years", "visits"), SparseSurvival, {}, "months"),
+    "weighted times": (
+        TIMES + '[weight]\ncolumn = "w"\nupper = 4\n' + left_out("years", "visits"), SparseSurvival, {}, "months"
+    ),
     "counts": (MEASURED + left_out("months", "died"), SparseRegressor, {"loss": "poisson"}, "visits"),
     "labels": (
         '[target]\nname = "died"\nclasses = [false, true]\n[weight]\ncolumn = "w"\nupper = 4\n'
@@ -224,13 +227,15 @@ def test_streams_and_arrays_give_the_same_bits(name, inference, tmp_path):
     stated = model.certificate_.public
     features, y = read_table(tmp_path / "h.parquet", TableBounds.from_toml(text), target)
     given = {}
-    if name == "times":
+    if target == "months":
         y, bounds = (columns["died"], columns["months"]), {"cuts": (6, 12, 24)}
     else:
-        given["sample_weight"], bounds = columns["w"], {"weight_bound": 4.0}
+        bounds = {"classes": (False, True)} if name == "labels" else {"y_bounds": (0, 20), "exposure_bound": 3.0}
+    if name != "times":
+        given["sample_weight"] = columns["w"]
+        bounds["weight_bound"] = 4.0
         assert stated["weight_bound"] == 4.0
         assert any("raked" in text for text in model.certificate_.assumptions)
-        bounds |= {"classes": (False, True)} if name == "labels" else {"y_bounds": (0, 20), "exposure_bound": 3.0}
         given |= {"exposure": columns["years"]} if name == "counts" else {}
     whole = kind(x_bound=1.0, **bounds, **settings).fit(features, y, **given)
     found.append(state(whole))

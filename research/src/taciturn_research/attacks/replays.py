@@ -239,7 +239,7 @@ def _with_weights_and_exposures(
         shares = np.abs(np.frexp(cells + np.where(np.isfinite(beside), np.clip(beside, -9.0, 9.0), 0.0))[0])
         shares *= np.where(shares > 0.7, 10.0, 1.0)
         given = {"sample_weight": 6.0 * shares}
-        if getattr(model, "loss", "squared") not in ("squared", "huber"):
+        if getattr(model, "loss", "squared") in ("poisson", "gamma"):
             given["exposure"] = 2.5 * shares
         tables.append({**each, **given})
     bounds = {"weight_bound": 5.0} | ({"exposure_bound": 2.0} if "exposure" in tables[0] else {})
@@ -502,6 +502,13 @@ TABLE_REPLAYS = (
         )
         for own in families
         for persons in (False, True)
+    ),
+    *(
+        ReplayCase(SparseSurvival, _NUMBERS, own, fewest=fewest, widest=9, around=_with_weights_and_exposures)
+        for own, fewest in (
+            ({"epsilon": 20.0, "cuts": (0.1, 0.4, 1.0)}, 1),
+            (_ERRORS | {"cuts": (0.2, 1.0)}, _CLEAR),
+        )
     ),
     *(
         ReplayCase(kind, targets, own, around=around)

@@ -146,11 +146,11 @@ class FamilyCell:
     def model(self, seed: int) -> Any:
         """The model of one run."""
         common: dict[str, Any] = {"x_bound": 1.0, "epsilon": EPSILON, "inference": True, "random_state": seed}
+        common |= {"weight_bound": _MOST_WEIGHT} if self.weighted else {}
         if self.family == "hazards":
             return SparseSurvival(cuts=CUTS, **common)
         common |= {"columns": range(COEFFICIENTS.size)}
         common |= {} if self.person_weight is None else {"person_weight": self.person_weight}
-        common |= {"weight_bound": _MOST_WEIGHT} if self.weighted else {}
         common |= {"exposure_bound": _MOST_EXPOSURE} if self.exposed else {}
         if self.family == "labels":
             return SparseClassifier(classes=(0, 1), **common)
@@ -174,6 +174,7 @@ NAMED: tuple[FamilyCell, ...] = (
         for how in ("mean", "sum")
     ),
     FamilyCell("counts", "exposures 0 to 2", exposed=True),
+    FamilyCell("hazards", "weights 1 to 20", weighted=True),
 )
 """The cells that decide."""
 

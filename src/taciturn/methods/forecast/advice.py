@@ -122,6 +122,16 @@ def smallest_n(trials: Trials, wish: Wish) -> int | None:
     return None if found is None else math.ceil(found)
 
 
+def most_columns(trials: Trials, wish: Wish) -> int | None:
+    """The largest number of columns that reach a wish if they are fixed beforehand; None if one does not."""
+    own = list(range(trials.n_features)) if trials.model.columns is None else list(trials.model.columns)
+    low, high = 0, len(own) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if wish.met(trials.but(columns=own[:middle])) else (low, middle)
+    return low or None
+
+
 def _smallest(met: Callable[[float], bool], start: float, least: float, most: float) -> float | None:
     """The smallest argument of an increasing condition."""
     low = high = min(max(start, least), most)
@@ -168,7 +178,7 @@ def advice_after(model: SparseModel, facts: PublicFacts) -> str:
 
 
 def _ways(model: SparseModel, facts: PublicFacts) -> str:
-    """The epsilon and the number of records from which a fit has all intervals; empty where none is found."""
+    """The epsilon, records and columns with which a fit has all intervals; empty where none are found."""
     if facts.n_records is None or (facts.labels is not None and len(facts.labels) > _MOST_CLASSES):
         return ""
     classes = {} if facts.labels is None else {"classes": tuple(facts.labels.tolist())}
@@ -180,9 +190,11 @@ def _ways(model: SparseModel, facts: PublicFacts) -> str:
     if wish.met(trials):
         return _ENOUGH
     epsilon, n = smallest_epsilon(trials, wish), smallest_n(trials, wish)
+    columns = most_columns(trials.but(n=math.ceil(trials.n / _ROOM)), wish)
     ways = [] if epsilon is None else [f"epsilon {round_up(_ROOM * epsilon):g}"]
     ways += [] if n is None else [f"{round_up(_ROOM * n):,.0f} records"]
-    return " or ".join(ways)
+    ways += [] if columns is None else [f"{columns} column{'s' * (columns > 1)} fixed beforehand"]
+    return " or ".join([*([", ".join(ways[:-1])] if ways[1:] else []), *ways[-1:]])
 
 
 # ---- Improvements.

@@ -193,8 +193,9 @@ class HiddenByNoiseError(ParameterError):
     """Public facts say that noise would hide what intervals need."""
 
     def advised(self, advice: str) -> HiddenByNoiseError:
-        """The same refusal with what would help."""
-        parameter, value, expected, remedy = self._arguments
+        """The same refusal with what would help, in place of what often does."""
+        parameter, value, expected, _ = self._arguments
+        remedy = "do one of these, or fit without it; nothing was spent"
         return HiddenByNoiseError(parameter, value, expected, f"{advice}; {remedy}")
 
 

@@ -47,7 +47,10 @@ def _no_columns() -> IndexArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExitCounts:
-    """Task: the numbers of records by interval and way of exit, times ``unit``; each record is in one cell."""
+    """Task: the numbers of records by interval and way of exit, times ``unit``; each record is in one cell.
+
+    A record with a weight counts for that part of ``unit``, rounded down.
+    """
 
     cuts: tuple[float, ...]
     unit: int = 1
@@ -55,8 +58,10 @@ class ExitCounts:
 
     def __call__(self, block: Block) -> IntArray:
         """One number per cell."""
-        cells = exit_cells(np.asarray(block.target, dtype=np.float64), self.cuts)
-        return self.unit * np.bincount(cells, minlength=EXITS * len(self.cuts)).astype(np.int64)
+        cells, n_cells = exit_cells(np.asarray(block.target, dtype=np.float64), self.cuts), EXITS * len(self.cuts)
+        if block.weight is not None:
+            return block.cell_shares(cells, n_cells, self.unit)
+        return self.unit * np.bincount(cells, minlength=n_cells).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,6 @@ from taciturn.data.survival import FollowUp, SurvivalMap, stated_cuts
 from taciturn.engines.interface import Source, is_dask, partitionwise
 from taciturn.methods.base import (
     Persons,
-    PrivateLinearModel,
     PublicFacts,
     warn_of_default_bounds,
     warn_of_shared_bound,
@@ -60,7 +59,8 @@ class SparseSurvival(SparseModel):
     ``data.sensitivity`` (``cell_counts``, ``quantile_scores``, ``gram_matrix``, ``jointly_clipped_sum``). Later
     releases depend on earlier ones; prices are squared Gaussian parameters and never add up to more than the budget's
     (``accounting.filter`` has the theorem). Public: the numbers of features and of records (``n_public`` under
-    add-remove), the cuts and all parameters. A record is a row, however long it is observed.
+    add-remove), the cuts and all parameters. A record is a row, however long it is observed; its weight is at most one
+    and multiplies all that it adds to sums, except to quantiles.
 
     Parameters
     ----------
@@ -74,6 +74,7 @@ class SparseSurvival(SparseModel):
     columns : list of int or str, default=None
         The columns of the model, by place or by name, chosen without looking at these data. None: all of them; at most
         500.
+    %(weight_bound)s
     inference : bool, default=False
         Whether to estimate standard errors, intervals and p-values of the coefficients.
     confidence_level : float, default=0.95
@@ -91,7 +92,8 @@ class SparseSurvival(SparseModel):
     cuts_ : ndarray of shape (n_intervals,)
         The ends of the intervals.
     survival_curve_ : SurvivalCurve
-        The survival of all records together, from the numbers of exits that the fit released.
+        The survival of all records together, from the numbers of exits that the fit released; with weights, of what
+        they stand for, with a band that is wider than it has to be.
     coef_std_error_, coef_interval_, coef_p_value_ : ndarray
         With ``inference=True``: standard errors, intervals and p-values, of shapes (n_features,) and (n_features, 2).
         NaN for columns that are not in the model and for coefficients that are not estimable; ``summary()`` says why.
@@ -133,6 +135,7 @@ class SparseSurvival(SparseModel):
     x_bound: float | None = None
     cuts: Any = None
     columns: Any = None
+    weight_bound: float | None = None
     inference: bool = False
     confidence_level: float = 0.95
     invalid: Invalid = "raise"
@@ -146,13 +149,36 @@ class SparseSurvival(SparseModel):
     row_bound: ClassVar[Auto] = "auto"  # type: ignore[misc]
     fit_intercept: ClassVar[bool] = False  # type: ignore[misc]
     select: ClassVar[SelectedUnit] = "columns"  # type: ignore[misc]
-    weight_bound: ClassVar[None] = None  # type: ignore[misc]
     person_weight: ClassVar[PersonWeight] = "mean"  # type: ignore[misc]
     groups: ClassVar[None] = None  # type: ignore[misc]
     loss: ClassVar[str] = HAZARDS.loss
 
-    # A record has no weight: a weight of hazards has no proof yet.
-    fit = PrivateLinearModel.fit  # type: ignore[assignment]
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any = None, persons: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Fit the model: validate public facts, plan, reserve, read, run, certify.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), dask array or data frame, or open table
+            The features; an open table has its times, events and weights with it.
+        y : structured array, data frame, pair (event, time) or array-like of shape (n_samples,)
+            Times under observation and whether they end with an event; one number per record is negative where the
+            record is censored. None for an open table.
+        persons : None
+            Keys of persons are refused: a person who is followed over time is one record.
+        sample_weight : array-like of shape (n_samples,), default=None
+            By how much each record counts, from 0 to ``weight_bound``. **A row's weight must be a function of that row
+            and of public facts alone**, as inverse sampling probabilities are; raked, calibrated, normalised or
+            estimated weights are not, and void the guarantee. A row without a usable weight is treated as ``invalid``
+            says. None: every row counts the same.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
+        """
+        return self._fit(X, y, persons, sample_weight, None)
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
@@ -180,12 +206,10 @@ class SparseSurvival(SparseModel):
     def _target_map(self, facts: PublicFacts) -> SurvivalMap:
         return SurvivalMap(self._cuts[-1])
 
-    def _measures(self, X: Any, sample_weight: Any, exposure: Any) -> None:
-        return None
-
     def _read(self, X: Any, outcomes: Outcomes, facts: PublicFacts, persons: Persons | None = None) -> Source:
-        y = outcomes.y
-        return super()._read(X, Outcomes(y.signed()) if isinstance(y, FollowUp) else outcomes, facts, persons)
+        if isinstance(outcomes.y, FollowUp):
+            outcomes = replace(outcomes, y=outcomes.y.signed())
+        return super()._read(X, outcomes, facts, persons)
 
     def _plan(self, facts: PublicFacts) -> Any:
         plan = plan_survival(
@@ -214,6 +238,8 @@ class SparseSurvival(SparseModel):
         }
         if facts.columns is not None:
             described["columns"] = list(facts.columns)
+        if facts.measures is not None:
+            described["weight_bound"] = facts.measures.weight_bound
         if plan.inference:
             described |= {"inference": "all records", "intervals": plan.conditions}
         return described

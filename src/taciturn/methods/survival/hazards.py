@@ -16,7 +16,8 @@ to score and information. Since :math:`0 \le f_j \le 1` and there is one event a
           \sum_j f_j \Lambda_j \|t_j\|^2 \le q = \textstyle\sum_j \Lambda_j (\|u\|^2 + \|k_j\|^2) .
 
 Records are weighted by :math:`\min(1, B / b) \min(1, h / q)`: a function of the row and of released numbers alone. A
-weight that looked at the event or at the time would move what is estimated.
+weight that looked at the event or at the time would move what is estimated. The caller's weights, in [0, 1], multiply
+scores and information besides, and so their outer products twice; b and q do not look at them.
 
 A record has as many numbers as there are intervals, zeros where it is not observed, and is one term of every sum. It is
 never expanded into rows, of which it would have the more the longer it is observed.
@@ -191,7 +192,7 @@ class HazardInformation(_HazardTask):
         total = np.zeros((self.size, self.size), dtype=np.int64)
         scale = float(integer_scale(self.row_squared, self.size * n_intervals)) / math.sqrt(self.trace)
         for rows in self.episodes(block):
-            shares = self.weighing.weights(rows) * rows.present
+            shares = rows.spread(self.weighing.weights(rows)) * rows.present
             roots = np.sqrt(self.model.observed(rows) * shares[:, None]) * scale
             vectors, squares = np.empty((n_intervals, len(rows.z), self.size)), np.zeros(len(rows.z))
             for vector, root, contrast in zip(vectors, roots.T, self.model.contrasts, strict=True):
@@ -219,7 +220,7 @@ class _HazardScoreTask(_HazardTask):
         """
         width = self.at.width
         for rows in self.episodes(block):
-            scales = self.weighing.weights(rows) * rows.present * (norm / self.bound)
+            scales = rows.spread(self.weighing.weights(rows)) * rows.present * (norm / self.bound)
             derivatives = self.model.derivatives(rows) * scales[:, None]
             vectors = np.zeros((len(rows.z), self.size))
             vectors[:, :width] = (_total(derivatives) * self.at.unit)[:, None] * rows.u

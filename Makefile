@@ -140,7 +140,6 @@ docs: examples lessons site ## All of the pages: examples, generated tables, the
 	$(BIN)/python docs/tables/published_claims.py --check
 	$(BIN)/python docs/tables/papers.py --check
 	$(BIN)/python docs/tables/errors.py --check
-	$(BIN)/python docs/tables/demo.py --check
 	$(BIN)/python docs/tables/forest.py --check
 	$(BIN)/python docs/tables/intervals.py --check
 	$(BIN)/python docs/tables/whitening.py --check

@@ -24,7 +24,7 @@ QUERIES = {
     "Spark": ("engines",),
     "logistic regression": ("start", "models"),
     "Poisson regression": ("families",),
-    "survival hazard ratio": ("survival",),
+    "survival hazard ratio": ("families",),
     "sample weights": ("families",),
     "cluster persons several rows": ("persons",),
     "federated hospitals": ("sites",),

@@ -15,7 +15,7 @@ Fits with an account take no seed. A line ``<!-- numbers vary -->`` before a blo
 to the numbers in it.
 
 Without arguments differences are reported and the exit code is 1. ``--write`` puts the output of today into the pages
-instead, and the pictures beside them. Names of pages, such as ``text.md``, limit both to these pages.
+instead, and the pictures beside them. Names of pages, such as ``wide.md``, limit both to these pages.
 """
 
 from __future__ import annotations

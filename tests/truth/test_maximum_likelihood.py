@@ -62,7 +62,14 @@ def shut_clips(monkeypatch):
     def largest_derivative(descent, rule, size):
         return min(size, 0.05) if descent.plan.regression else 0.5
 
+    sound = Descent.clipping
+
+    def clipping(descent, model, bound, derivative_bound):
+        return sound(descent, model, bound, derivative_bound if descent.plan.regression else 0.5)
+
     monkeypatch.setattr(Descent, "_largest_derivative", largest_derivative)
+    # Newton steps of tall tables of two classes clip nothing else.
+    monkeypatch.setattr(Descent, "clipping", clipping)
     # Tall regressions are estimated in whitened coordinates, with clips of their own.
     monkeypatch.setattr("taciturn.methods.inference.run._Estimation._residual_room", lambda *facts: 0.2)
     monkeypatch.setattr(sparse_run, "recalibration_share", lambda *facts: 0.0)
@@ -81,6 +88,16 @@ def test_fits_at_a_moderate_budget_are_near_maximum_likelihood(task, name, monke
     assert not faults(task, name, 5.0, SEEDS[5.0].get(name, 6))
     shut_clips(monkeypatch)
     assert faults(task, name, 5.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [5.0, 25.0])
+@pytest.mark.parametrize("name", list(GENERATORS))
+def test_descents_of_tall_tables_are_near_maximum_likelihood(name, epsilon, monkeypatch):
+    monkeypatch.setattr("taciturn.methods.sparse.plan._is_tall", lambda n_rows, width, mu: False)
+    assert not faults("classify", name, epsilon, SEEDS[epsilon].get(name, 6))
+    shut_clips(monkeypatch)
+    assert faults("classify", name, epsilon)
 
 
 @pytest.mark.parametrize("task", ["regress", pytest.param("classify", marks=pytest.mark.slow)])

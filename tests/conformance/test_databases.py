@@ -32,7 +32,7 @@ from taciturn.engines import PartitionedTable, StreamedSource
 from taciturn.methods.descent import step_rule
 from taciturn.tables import Column, Fill, NumberPartitions, TableBounds, Target, read_person_keys, read_table
 from taciturn.tables.columns import file_assumptions
-from taciturn.tables.databases import _UNIQUE_KEY, Database, DatabaseTable, KeyRange, SQLite
+from taciturn.tables.databases import _SAME_ROWS, _UNIQUE_KEY, Database, DatabaseTable, KeyRange, SQLite
 from taciturn.tables.formats import open_sqlite
 
 pa = pytest.importorskip("pyarrow")
@@ -58,7 +58,12 @@ TIMES = TableBounds(
     | {"ill": Column("boolean"), "pain": Column("number", 0, 10)},
 )
 NULL = {"age": Fill(30), "height": Fill(indicator=True)}
-ON_DISK = {*file_assumptions("raise", None, sparse=True), *file_assumptions("null", None, sparse=True), _UNIQUE_KEY}
+ON_DISK = {
+    *file_assumptions("raise", None, sparse=True),
+    *file_assumptions("null", None, sparse=True),
+    _UNIQUE_KEY,
+    _SAME_ROWS,
+}
 SETTINGS = {"epsilon": 8.0, "random_state": 3, "n_nonzero": 2, "x_bound": 1.0}
 TYPES = {
     "visit": "integer", "age": "double precision", "person": "varchar", "smoker": "boolean", "dose": "double precision",
@@ -322,6 +327,7 @@ def test_a_stated_key_gives_the_order_and_is_assumed(folder, database):
     for table in ("unkeyed", "seen_visits"):
         model = check_same_model(folder, database, "inference", table=table, key="visit")
         assert _UNIQUE_KEY in model.certificate_.assumptions
+        assert (_SAME_ROWS in model.certificate_.assumptions) == (database == "postgresql")
 
 
 KEYS = {

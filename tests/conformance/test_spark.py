@@ -164,6 +164,20 @@ def test_the_same_check_rejects_broken_engines(spark, monkeypatch, broken):
         check_same_model("two-phase", framed)
 
 
+def test_frames_whose_rows_may_be_dealt_anew_are_refused(spark):
+    """Rows in no order, in turn to each partition: a second computation may have a record in another one."""
+    frame, target, _ = framed(*case("two-phase")[1:])
+    spark.conf.set("spark.sql.execution.sortBeforeRepartition", "false")
+    try:
+        dealt = frame.repartition(4, NAMES[0]).repartition(3)
+        with pytest.raises(DataError, match="same rows each time"):
+            case("two-phase")[0].fit(dealt, target)
+        spark.conf.set("spark.sql.execution.sortBeforeRepartition", "true")
+        case("two-phase")[0].fit(frame.repartition(4, NAMES[0]).repartition(3), target)
+    finally:
+        spark.conf.unset("spark.sql.execution.sortBeforeRepartition")
+
+
 @pytest.mark.parametrize("n_partitions", [1, 4, 120])
 def test_sums_are_exact_on_any_partitioning(spark, monkeypatch, n_partitions):
     """What every source promises, with more partitions than rows at last."""

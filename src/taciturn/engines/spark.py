@@ -154,7 +154,7 @@ class SparkTable(OpenTable):
             plan = self._frame._jdf.queryExecution()
             if _PLAN_MOVES_ROWS in plan.executedPlan().toString():
                 return False
-            return bool(plan.toRdd().outputDeterministicLevel().toString() == "DETERMINATE")
+            return _level(plan.toRdd()) == "DETERMINATE"
 
         return bool(_without_records(lasts))
 
@@ -198,7 +198,13 @@ class SparkTable(OpenTable):
         # Rows without a column would not be counted.
         columns = [functions.col(_quoted(name)) for name in names] or [functions.lit(True).alias("row")]
         frame = self._frame.select(*columns)
-        return frame.mapInArrow(partial(_per_partition, function), "place long, found binary").rdd.map(_unpacked)
+        found = frame.mapInArrow(partial(_per_partition, function), "place long, found binary").rdd
+        if _level(found._jrdd.rdd()) == "INDETERMINATE":
+            raise DataError(
+                "X: expected a frame that Spark computes to the same rows each time, got one whose rows may change "
+                "partitions, so that a record could count twice; write it as Parquet and open that."
+            )
+        return found.map(_unpacked)
 
     def _source(self, builder: BlockBuilder, owners: list[IndexArray | None], facts: PartitionFacts) -> SparkSource:
         if not self._counted:
@@ -208,6 +214,11 @@ class SparkTable(OpenTable):
         names = [*(self.names or ()), *((self._target,) if builder.target is not None else ())]
         build = partial(_built, partitions, at, len(self.names or ()))
         return SparkSource(partitions, facts, blocks=self._computed(build, names).map(partial(_placed, at)))
+
+
+def _level(rdd: Any) -> str:
+    """Whether Spark computes an RDD to the same rows in the same order, in another order, or to other rows."""
+    return str(rdd.outputDeterministicLevel().toString())
 
 
 def _column_name(parameter: str, column: Any, frame: Any) -> str | None:

@@ -8,6 +8,7 @@ import re
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from decimal import ROUND_CEILING, Context
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
@@ -134,10 +135,9 @@ def in_short(certificate: Certificate) -> str:
     """The guarantee in one line."""
     if certificate.status == "not private":
         return "no privacy guarantee: the result was computed without noise"
-    claim = f"epsilon = {certificate.epsilon:.6g}, delta = {certificate.delta:.6g}"
     trust = "as published, NOT verified" if certificate.status == "as published" else certificate.status
     seed = "; seeded: for reproduction only" if certificate.seeded else ""
-    return f"{claim} for {_whose(certificate)} ({certificate.relation}), {trust}{seed}"
+    return f"{_claim(certificate)} for {_whose(certificate)} ({certificate.relation}), {trust}{seed}"
 
 
 def list_facts(certificate: Certificate) -> Iterator[tuple[str, str]]:
@@ -223,7 +223,7 @@ def _guarantee(certificate: Certificate) -> str:
     if certificate.status == "not private":
         return f"No privacy guarantee{seed}: the result was computed without noise and may reveal any record."
     whose = _whose(certificate)
-    claim = f"(epsilon = {certificate.epsilon:.6g}, delta = {certificate.delta:.6g}){seed}"
+    claim = f"({_claim(certificate)}){seed}"
     if certificate.epsilon == 0.0:
         return f"Perfect privacy {claim}: the result does not depend on the data at all."
     replaced = certificate.relation == "replace-one"
@@ -231,7 +231,7 @@ def _guarantee(certificate: Certificate) -> str:
     factor = _rounded_up(math.exp(certificate.epsilon)) if certificate.epsilon < 700 else "an astronomical number"
     effect = f"{change} changes the probability of any outcome by a factor of at most {factor}"
     if certificate.delta > 0.0:
-        effect += f", up to an additional probability of {certificate.delta:.6g}"
+        effect += f", up to an additional probability of {_rounded_up(certificate.delta, 6)}"
     if certificate.status == "as published":
         return f"As published, NOT verified {claim}: the authors claim that {effect}."
     # The assumption itself stands among the assumptions, in words.
@@ -264,12 +264,15 @@ def _attacks(certificate: Certificate) -> list[str]:
     ]
 
 
-def _rounded_up(number: float) -> str:
-    """Four digits, never fewer than the number: a bound that is rounded down is no bound."""
-    if number == 0.0:
-        return "0"
-    step = 10.0 ** (math.floor(math.log10(number)) - 3)
-    return f"{math.ceil(number / step) * step:.4g}"
+def _rounded_up(number: float, digits: int = 4) -> str:
+    """A few digits, never less than the number: a bound that is rounded down is no bound."""
+    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(number)))
+    return f"{float(rounded):.{digits}g}"
+
+
+def _claim(certificate: Certificate) -> str:
+    epsilon, delta = (_rounded_up(value, 6) for value in (certificate.epsilon, certificate.delta))
+    return f"epsilon = {epsilon}, delta = {delta}"
 
 
 def _fact(value: Any) -> str:

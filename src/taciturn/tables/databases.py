@@ -71,6 +71,9 @@ _UNIQUE_KEY = (
 )
 """What is assumed where no primary key says so."""
 
+_SAME_ROWS = "nobody writes to the table while it is read, where a connection is lost and opened again"
+"""What is assumed of a server's table, whose snapshot ends with the connection."""
+
 
 def is_database(path: Any) -> bool:
     """Whether a table is named by the URL of a database rather than by a path."""
@@ -211,6 +214,8 @@ class Database(ABC):
 
     reads_text = False
     """Whether cells have types of their own, and come as text."""
+    can_be_lost = False
+    """Whether the connection is to another process, so that its view of the table can end before a fit does."""
 
     def __init__(self, table: DatabaseTable) -> None:
         self.table = table
@@ -406,6 +411,8 @@ _POSTGRESQL_KIND = "SELECT CAST(relkind AS text) FROM pg_class WHERE oid = to_re
 
 class PostgreSQL(Database):
     """A table of a PostgreSQL server."""
+
+    can_be_lost = True
 
     def __init__(self, table: DatabaseTable) -> None:
         super().__init__(table)
@@ -703,6 +710,8 @@ class DatabasePartitions(TablePartitions):
         self.has_row_order = is_ordered
         if is_ordered and not database.states_key:
             self.assumptions = (*self.assumptions, _UNIQUE_KEY)
+        if database.can_be_lost:
+            self.assumptions = (*self.assumptions, _SAME_ROWS)
 
     def close(self) -> None:
         """Close the connection."""

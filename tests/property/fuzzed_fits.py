@@ -209,7 +209,8 @@ def _use(model, X, y, seed):
             taciturn.private_score(model, X, y, random_state=seed)
         else:
             # Cells of 1e308 overflow in any linear prediction.
-            model.predict_survival_function(np.zeros(X.shape))
+            zeros = np.zeros(X.shape)
+            model.predict_survival_function(pd.DataFrame(zeros, columns=X.columns) if hasattr(X, "columns") else zeros)
 
 
 def _moderate(model):

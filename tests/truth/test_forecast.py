@@ -11,7 +11,15 @@ import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 
-from taciturn import BoundedScaler, DataError, ParameterError, SparseClassifier, SparseRegressor, forecast
+from taciturn import (
+    BoundedScaler,
+    DataError,
+    DefaultBoundsWarning,
+    ParameterError,
+    SparseClassifier,
+    SparseRegressor,
+    forecast,
+)
 from taciturn.app.plan_file import PlanFile
 from taciturn.data.records import Outcomes
 from taciturn.methods.forecast.advice import Wish, smallest_epsilon, smallest_n
@@ -302,6 +310,18 @@ def test_following_the_advice_of_a_refusal_gives_intervals():
     # In the same words for all records of this number.
     with pytest.raises(ParameterError, match=re.escape(str(refused.value))):
         model.fit(np.zeros_like(X), y[::-1].copy())
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e300])
+def test_bounds_whose_squares_are_no_doubles_are_refused_without_advice(size):
+    """In the units of the bounds the advice would not be computed: the refusal was a failure."""
+    X, y = size * np.array([[0.1, -0.2, 0.3], [0.4, 0.5, -0.6]]), size * np.array([0.2, -0.1])
+    model = SparseRegressor(epsilon=1.0, x_bound=size, y_bounds=(-size, size), n_nonzero="all", inference=True)
+    with (
+        pytest.warns(DefaultBoundsWarning),
+        pytest.raises(ParameterError, match=r"^inference=True: .*nothing was spent"),
+    ):
+        model.fit(X, y)
 
 
 def test_a_refusal_proposes_fewer_columns_only_where_they_have_intervals():

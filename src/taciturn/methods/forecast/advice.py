@@ -21,6 +21,8 @@ from taciturn.methods.sparse.estimator import SparseModel
 # Trials of a comparison, and of a claim that intervals will exist: every one of them has to have them.
 _QUICK, _SURE = 4, 8
 _LIKELY = 0.9
+# Squares of bounds beyond it, or of their inverses, may be no doubles: nothing is advised.
+_FARTHEST = 1e100
 # Searches end when ends differ by this factor, and look so far. What is advised has a little room.
 _CLOSE, _LARGEST_EPSILON, _MOST_RECORDS, _ROOM = 1.08, 30.0, 2**27, 1.1
 # Bounds that are so many spreads from the mean on either side lose next to nothing; they are proposed if they are
@@ -180,6 +182,9 @@ def advice_after(model: SparseModel, facts: PublicFacts) -> str:
 def _ways(model: SparseModel, facts: PublicFacts) -> str:
     """The epsilon, records and columns with which a fit has all intervals; empty where none are found."""
     if facts.n_records is None or (facts.labels is not None and len(facts.labels) > _MOST_CLASSES):
+        return ""
+    bounds = np.abs(np.array([model.x_bound or 1.0, *(getattr(model, "y_bounds", None) or ())], dtype=np.float64))
+    if not np.all((bounds == 0.0) | ((bounds > 1.0 / _FARTHEST) & (bounds < _FARTHEST))):
         return ""
     classes = {} if facts.labels is None else {"classes": tuple(facts.labels.tolist())}
     own = type(model)(**model.get_params(deep=False) | classes | {"account": None, "random_state": None})

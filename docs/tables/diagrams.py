@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from in_page import run_picture
-from intervals import GROUPS, STUDIES, rows_of
+from intervals import GROUPS, cells_of
 
 from taciturn import SparseRegressor
 from taciturn.charts import Markup, element
@@ -232,10 +232,7 @@ def forecasts() -> str:
 def coverage() -> str:
     """A dot per cell of the studies of coverage, with privacy and without."""
     left, wide, high, step, top = 226.0, 384.0, 54.0, 22.0, 44.0
-    cells = []
-    for _, file, section, task in GROUPS:
-        page = (STUDIES / file).read_text(encoding="utf-8")
-        cells.append([row for row in rows_of(page, section) if task is None or row["task"] == task])
+    cells = [cells_of(*group) for _, *group in GROUPS]
     # In steps of 5 %, the first of which lies below every cell.
     first = int(20.0 * min(float(row["coverage"]) for rows in cells for row in rows if row["coverage"]))
     low = first / 20.0 - 0.01

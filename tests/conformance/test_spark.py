@@ -372,7 +372,11 @@ def await_listener(port):
 
 
 def children(pid):
-    found = [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    """Processes that any thread of a process has started, and theirs: not the first thread of Java starts executors."""
+    found = []
+    for thread in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            found += map(int, thread.read_text().split())
     return [*found, *(below for child in found for below in children(child))]
 
 

@@ -183,7 +183,8 @@ def _ways(model: SparseModel, facts: PublicFacts) -> str:
     """The epsilon, records and columns with which a fit has all intervals; empty where none are found."""
     if facts.n_records is None or (facts.labels is not None and len(facts.labels) > _MOST_CLASSES):
         return ""
-    bounds = np.abs(np.array([model.x_bound or 1.0, *(getattr(model, "y_bounds", None) or ())], dtype=np.float64))
+    y_bounds = getattr(model, "y_bounds", None)
+    bounds = np.abs(np.array([model.x_bound or 1.0, *(() if y_bounds is None else y_bounds)], dtype=np.float64))
     if not np.all((bounds == 0.0) | ((bounds > 1.0 / _FARTHEST) & (bounds < _FARTHEST))):
         return ""
     classes = {} if facts.labels is None else {"classes": tuple(facts.labels.tolist())}
